@@ -218,6 +218,9 @@ func (k *child) outcomeText(r event.Returned) string {
 		}
 		fmt.Fprintf(&b, "What it did stands. Let it go on with manage_agents, action message, agent %q.", cmp.Or(k.order.Name, short(k.id)))
 	}
+	if k.order.planner != "" {
+		b.WriteString("\n[that is its plan: manage_agents, action approve, lets it carry it out, action message has it changed]")
+	}
 	if r.Idle {
 		b.WriteString("\n[it is idle, until a message or a task for it comes]")
 	}

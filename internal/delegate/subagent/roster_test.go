@@ -3,9 +3,11 @@ package subagent_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/inspan/inspan"
@@ -323,6 +325,67 @@ func TestShutdown(t *testing.T) {
 	}
 	if !refused {
 		t.Error("the lead has not heard why one stays")
+	}
+}
+
+// TestPlansAreApproved checks that a member whose plan needs approval changes nothing before it, that the lead or the
+// person approves, and that the approval outlives the program.
+func TestPlansAreApproved(t *testing.T) {
+	for _, who := range []string{"lead", "person"} {
+		var ran atomic.Int32
+		h := newHouse(t, func(task string, turn int, req llm.Request) (llm.Parts, error) {
+			last := allText(llm.Request{Messages: req.Messages[max(0, len(req.Messages)-2):]}) // one may say that the mode has changed
+			switch {
+			case task == "start" && turn == 0:
+				return llm.Parts{spawn("c1", "build", "name", "builder", "plan", who)}, nil
+			case task == "start" && turn < 3:
+				return llm.Parts{call(fmt.Sprint("a", turn), "manage_agents", map[string]any{"action": "approve", "agent": "builder"})}, nil
+			case strings.HasSuffix(last, "again"):
+				return llm.Parts{call("g", "manage_agents", map[string]any{"action": "message", "agent": "builder", "text": "go on"})}, nil
+			case task == "build" && (turn == 0 || strings.Contains(last, "carry it out") || strings.Contains(last, "go on")):
+				return llm.Parts{call(fmt.Sprint("x", turn), "change", nil)}, nil
+			}
+			return llm.Say("my plan"), nil
+		}, changing(&ran))
+		h.adjust = func(a *inspan.Agent) { a.Mode = "yolo" }
+		s := h.open()
+		var ranBy []int32 // when each approval was asked for
+		answers := []string{"Reject", "Approve"}
+		events := run(t, s, func(e event.Event) {
+			switch b := e.Body.(type) {
+			case event.Started:
+				if strings.HasPrefix(b.Call, "a") {
+					ranBy = append(ranBy, ran.Load())
+				}
+			case event.Raised:
+				if !strings.Contains(b.Preview, "my plan") {
+					t.Errorf("the person sees %+v", b)
+				}
+				if err := s.Send(t.Context(), event.Decided{Call: b.ID, Question: e.Seq, Allow: true, Answer: answers[0]}); err != nil {
+					t.Error(err)
+				}
+				answers = answers[1:]
+			}
+		}, say("start"))
+		closed(t, s)
+		want, results := []int32{0, 1}, []string{"my plan", "it has no plan to approve"}
+		if who == "person" {
+			want, results = []int32{0, 0}, []string{"The person does not approve the plan: Reject", "my plan"}
+		}
+		got := ended(events)
+		if !slices.Equal(ranBy, want) || ran.Load() != 1 || !strings.Contains(text(got["a1"]), results[0]) || !strings.Contains(text(got["a2"]), results[1]) ||
+			!strings.Contains(text(got["c1"]), "[that is its plan:") {
+			t.Errorf("%s: ran %d, at approvals %v: %s, %s, %s", who, ran.Load(), ranBy, text(got["c1"]), text(got["a1"]), text(got["a2"]))
+		}
+		s, err := h.host().Open(t.Context(), s.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(t, s, nil, say("again"))
+		closed(t, s)
+		if ran.Load() != 2 {
+			t.Errorf("%s: in the next program it ran %d times", who, ran.Load())
+		}
 	}
 }
 

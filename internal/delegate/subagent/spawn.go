@@ -38,10 +38,20 @@ type spawnArgs struct {
 	Turns      int            `json:"max_turns,omitempty" jsonschema:"40 if not given"`
 	Result     map[string]any `json:"result_schema,omitempty" jsonschema:"JSON Schema (object) of its result"`
 	Isolation  string         `json:"isolation,omitempty" enum:"none,worktree,sandbox" jsonschema:"worktree: in a copy of its own; sandbox: there, without network"`
+	Plan       string         `json:"plan,omitempty" enum:"lead,person" jsonschema:"it changes nothing until you, or the person, approve its plan (manage_agents)"`
 	Background bool           `json:"background,omitempty" jsonschema:"go on at once; its report is told later"`
 	Count      int            `json:"count,omitempty" jsonschema:"agents that do the same task, at most 8"`
 	Reduce     string         `json:"reduce,omitempty" enum:"collect,vote,best" jsonschema:"of a count: all results, the one most have, or the tree that does best in check"`
 	Check      string         `json:"check,omitempty" jsonschema:"for best: a bash command; exit code 0 passes, then the larger number in its last line wins"`
+
+	approved bool // its plan is
+}
+
+// argsOf returns the arguments with which a child began, for it to continue.
+func argsOf(c event.Spawned) (in spawnArgs, err error) {
+	err = json.Unmarshal(c.Args, &in)
+	in.Name, in.Background, in.approved = c.Name, c.Background, c.Mode != tool.ModePlan
+	return in, err
 }
 
 // Tools returns the tools with which a model uses agents.
@@ -163,9 +173,7 @@ func (t *Team) goUnlessClosed(f func()) bool {
 
 // continueChild continues a child that the previous program left in the background.
 func (t *Team) continueChild(ctx context.Context, c inspan.Child) {
-	var in spawnArgs
-	err := json.Unmarshal(c.Args, &in)
-	in.Name, in.Background = c.Name, true
+	in, err := argsOf(c.Spawned)
 	var k *child
 	if err == nil {
 		k, err = t.open(ctx, c.Call, in, c.Args)
@@ -206,6 +214,9 @@ func (t *Team) order(in spawnArgs) (Order, error) {
 	}
 	if o.Mode, err = narrowestMode(st.Mode, in.Mode, r.Mode); err != nil {
 		return o, err
+	}
+	if in.Plan != "" && !in.approved && o.Mode != tool.ModePlan {
+		o.Mode, o.planner = tool.ModePlan, in.Plan
 	}
 	t.limit(&o, in, st)
 	o.background, o.Limited = in.Background || r.Background && !in.choosesOne(), t.limited()
@@ -291,7 +302,7 @@ func (t *Team) openAs(ctx context.Context, call string, in spawnArgs, o Order, a
 	}
 	if err == nil {
 		k.spawned = event.Spawned{
-			Child: k.id, Call: call, Agent: o.Role.Name, Name: o.Name, Task: text.Short(o.Task, 200), Route: s.Status().Route, Mode: s.Status().Mode,
+			Child: k.id, Call: call, Agent: o.Role.Name, Name: o.Name, Task: text.Short(o.Task, 200), Route: s.Status().Route, Mode: o.Mode,
 			Root: strings.TrimPrefix(root, parent.Root), Background: o.background, Args: args,
 		}
 		err = t.session.Send(ctx, k.spawned)
@@ -563,6 +574,9 @@ func (t *Team) brief(k *child) string {
 	lines := []string{fmt.Sprintf("You are agent %s, of the kind %s, and work for %s. %s", cmp.Or(k.order.Name, short(k.id)), k.order.Role.Name, lead, gets)}
 	if k.order.Name != "" {
 		lines = append(lines, "You are a member of a team. When you have said your last you are idle, and a message or a task for you lets you go on.")
+	}
+	if k.order.planner != "" {
+		lines = append(lines, "Plan first: you can change nothing until your plan is approved. End with it.")
 	}
 	if c := k.order.Copy; c != nil {
 		lines = append(lines, c.brief()...)

@@ -123,6 +123,7 @@ type Order struct {
 	MaxTime  time.Duration // of a run; 0: no limit of its own
 
 	background bool
+	planner    string      // who approves its plan: "lead" or "person"; empty: it needs no approval, or has it
 	fork       string      // session of which it begins as a copy; empty: none
 	call       *singleCall // its only call, without a model; nil: it has a model
 	step       bool        // it works for a step of a workflow, and so alone

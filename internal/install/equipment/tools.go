@@ -19,7 +19,7 @@ func BuiltIn() []tool.Tool {
 // Names lists the names of all built-in tools. A session has some of them.
 func Names() []string {
 	out := []string{
-		"apply_patch", "ask_corpus", "call_tool", "edit_file", "edit_lines", "history", "lsp_rename", MakeTool, "manage_agents", "mcp_resource", "mcp_server_list", "memory",
+		"apply_patch", "ask_corpus", "call_tool", "edit_file", "edit_lines", "finish_task", "history", "lsp_rename", MakeTool, "manage_agents", "mcp_resource", "mcp_server_list", "memory",
 		"memory_store", "oauth_flow", "plan_workflow", "read_issue", "return_result", "script", "skill", "spawn_agent", "team", "tool_search",
 		"tool_types", "web_search",
 	}
