@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/tool"
 )
@@ -153,13 +155,18 @@ func (t *Team) waitForMail(ctx context.Context, id string) bool {
 func (t *Team) waitForTask(ctx context.Context, by string) string {
 	st := t.session.Status()
 	list := st.Tasks
-	first := func(now time.Time) string {
+	place := slices.IndexFunc(st.Children, func(c inspan.Child) bool { return c.Child == by })
+	first := func(now time.Time) string { // another one for each that waits
+		var ids []string
 		for i := range list.List {
 			if list.Claimable(&list.List[i], by, now) {
-				return list.List[i].ID
+				ids = append(ids, list.List[i].ID)
 			}
 		}
-		return ""
+		if len(ids) == 0 {
+			return ""
+		}
+		return ids[max(0, place)%len(ids)]
 	}
 	if id := first(time.Now()); id != "" {
 		return id
