@@ -80,6 +80,9 @@ func (t *Team) finish(ctx context.Context, c *tool.Call, in finishArgs) (tool.Re
 	b := event.Tasked{
 		ID: in.Task, Action: event.TaskDone, By: c.Session, Call: c.ID, Text: in.Text, Check: in.Check, Taint: t.taintOf(c.Session),
 	}
+	if err := t.completes(ctx, b); err != nil {
+		return tool.Result{}, err
+	}
 	before, after, err := t.change(ctx, b)
 	if err != nil {
 		return tool.Result{}, err
@@ -89,6 +92,24 @@ func (t *Team) finish(ctx context.Context, c *tool.Call, in finishArgs) (tool.Re
 	}
 	t.tellAssigned(ctx)
 	return t.outcome(b, before, after)
+}
+
+// completes returns the objection of a hook to a task that is about to be marked done; nil: there is none.
+func (t *Team) completes(ctx context.Context, b event.Tasked) error {
+	task := t.taskList().Find(b.ID)
+	if task == nil || task.Done || task.Holder != b.By && b.By != t.session.ID() {
+		return nil
+	}
+	p := tool.Point{Moment: tool.TaskCompleted, Text: task.Text, Why: task.ID}
+	t.mu.Lock()
+	if k := t.children[b.By]; k != nil {
+		p.Who.Name = k.order.Name
+	}
+	t.mu.Unlock()
+	if _, err := t.hookOf(ctx, t.sessionOf(b.By).Status(), p); err != nil {
+		return fmt.Errorf("task %s is not done: %w", b.ID, err)
+	}
+	return nil
 }
 
 // leave takes the caller out of the team once its run is over.

@@ -548,9 +548,16 @@ func (t *Team) perform(k *child, inputs []event.Body) error {
 		if err != nil {
 			return err
 		}
-		if inputs, waits = t.unread(k.ctx, k); more != "" {
+		inputs, waits = t.unread(k.ctx, k)
+		if more == "" && !waits && k.order.Name != "" && !k.hasLeft() {
+			if more, err = t.hook(k, tool.Point{Moment: tool.TeammateIdle, Text: k.lastWords()}); err != nil {
+				return err
+			}
+		}
+		switch {
+		case more != "":
 			inputs = []event.Body{said(more, event.Taint{})}
-		} else if !waits {
+		case !waits:
 			return nil
 		}
 	}
@@ -633,15 +640,22 @@ func (t *Team) taint() event.Taint {
 // hook calls the hooks at a moment of a child, and returns their text for it. The error is that of a hook that
 // denies.
 func (t *Team) hook(k *child, p tool.Point) (string, error) {
-	st := k.session.Status()
+	p.Who.Name = k.order.Name
+	return t.hookOf(k.ctx, k.session.Status(), p)
+}
+
+// hookOf is hook for the state of any session of the team.
+func (t *Team) hookOf(ctx context.Context, st inspan.Status, p tool.Point) (string, error) {
+	name := p.Who.Name
 	p.Session, p.Who, p.Root, p.Mode = st.Session, st.Who, st.Root, st.Mode
+	p.Who.Name = name
 	var texts []string
 	for _, h := range t.Hooks {
 		guarded := hook.Set{Funcs: []hook.Func{{Run: h.At}}} // no call around a child would catch a panic
-		out, err := guarded.At(k.ctx, p)
+		out, err := guarded.At(ctx, p)
 		switch {
 		case err != nil:
-			_ = t.session.Send(k.ctx, event.Steered{
+			_ = t.session.Send(ctx, event.Steered{
 				By: "a hook", Origin: event.OriginHook,
 				Parts: llm.Say("[a hook at " + string(p.Moment) + " failed: " + err.Error() + "]"),
 			})

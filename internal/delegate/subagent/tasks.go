@@ -320,6 +320,11 @@ func (t *Team) task(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result
 	if err := t.awaitEarlier(ctx, c); err != nil {
 		return tool.Result{}, err
 	}
+	if b.Action == event.TaskDone {
+		if err := t.completes(ctx, b); err != nil {
+			return tool.Result{}, err
+		}
+	}
 	before, after, err := t.change(ctx, b)
 	if err != nil {
 		return tool.Result{}, err

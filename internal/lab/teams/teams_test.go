@@ -162,7 +162,7 @@ func TestKilledTeams(t *testing.T) {
 		t.Run(fmt.Sprint(members), func(t *testing.T) {
 			t.Parallel()
 			c := crew{
-				Seed: i + *luck, Members: members, Tasks: 6 * kills, Files: 3, Chain: 20, Takes: 10 * time.Millisecond, Dies: 0.01, Lies: 0.2,
+				Seed: i + *luck, Members: members, Tasks: 4 * kills, Files: 3, Chain: 20, Takes: 10 * time.Millisecond, Dies: 0.01, Lies: 0.2,
 				Dir: t.TempDir(), Root: t.TempDir(),
 			}
 			c.kill(t, kills)
