@@ -3,6 +3,7 @@ package subagent_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -149,6 +150,44 @@ func TestMailboxesLast(t *testing.T) {
 	}
 	if got := strings.Join(words, "\n"); strings.Count(got, "come here") > 1 || len(words) != 2 {
 		t.Errorf("%s", got)
+	}
+}
+
+// TestPersonWakesMember checks that the words of a person to an idle member, from another process, wake it while its lead
+// runs.
+func TestPersonWakesMember(t *testing.T) {
+	idle, heard := newGate(), newGate()
+	h := newHouse(t, func(task string, _ int, req llm.Request) (llm.Parts, error) {
+		switch {
+		case task == "start" && len(req.Messages) == 1:
+			return llm.Parts{member("c1", "scout", "look around"), member("c2", "builder", "build")}, nil
+		case task == "start" && strings.Contains(allText(req), "[agent scout: done"):
+			idle.open()
+		case task == "build":
+			heard.await()
+		case strings.Contains(allText(req), "look behind you"):
+			heard.open()
+		}
+		return llm.Say("done"), nil
+	})
+	s := h.open()
+	defer closed(t, s)
+	over := make(chan struct{}, 1)
+	go func() {
+		run(t, s, nil, say("start"))
+		over <- struct{}{}
+	}()
+	idle.await()
+	w, err := (&inspan.Host{Dir: h.dir}).Watch(t.Context(), memberOf(t, s.Status(), "scout").Child)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Send(t.Context(), say("look behind you")), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Receive(t, "the end of the run", over)
+	if scout := memberOf(t, s.Status(), "scout"); scout.Open || !scout.Returned.Idle {
+		t.Errorf("%+v", scout)
 	}
 }
 
