@@ -177,3 +177,29 @@ func TestTasksInState(t *testing.T) {
 		t.Errorf("after the child has come back: %s", listed(s.Tasks))
 	}
 }
+
+// TestMembersInState checks that the first of two members has a name, that an idle one is idle until it works again, and
+// that a fork has neither: its members belong to the original.
+func TestMembersInState(t *testing.T) {
+	var s loop.State
+	apply := func(bodies ...event.Body) {
+		for _, b := range bodies {
+			if err := s.Apply(event.Event{Seq: s.Seq + 1, Session: "s", Body: b}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	apply(event.Opened{Root: "/w"}, event.Said{}, event.Spawned{Child: "s.1", Name: "scout", Mode: "plan"}, event.Spawned{Child: "s.2", Name: "SCOUT"})
+	apply(event.Returned{Child: "s.1", Idle: true}, event.Returned{Child: "s.2"})
+	if c := s.Children; c[0].Name != "scout" || c[1].Name != "" || !c[0].Idle() || c[1].Idle() {
+		t.Errorf("%+v", c)
+	}
+	apply(event.Spawned{Child: "s.1", Name: "scout", Mode: "edit"})
+	if c := s.Children[0]; c.Idle() || !c.Open || c.Mode != "edit" {
+		t.Errorf("%+v", c)
+	}
+	apply(event.Returned{Child: "s.1", Idle: true}, event.Forked{From: "s"})
+	if c := s.Children[0]; c.Idle() || c.Name != "" {
+		t.Errorf("%+v", c)
+	}
+}
