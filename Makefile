@@ -6,7 +6,7 @@ GOFLAGS := -trimpath
 TAGS    := grpcnotrace
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test test-long test-hostile test-engine bench-engine lint safety fuzz explore oracle harbor bench proof recursion test262 bench-serve e2e-local fuzz-api managed update pictures notice release image image-cluster
+.PHONY: build demo test test-long test-hostile test-engine bench-engine lint safety fuzz explore oracle harbor bench proof recursion teams test262 bench-serve e2e-local fuzz-api managed update pictures notice release image image-cluster
 
 build:
 	go build $(GOFLAGS) -tags $(TAGS) -ldflags '-s -w' -o inspan ./cmd/inspan
@@ -100,6 +100,11 @@ proof:
 # Simulate programs over texts of up to 10 million tokens, and write the tables of docs/CORPUS.md. Takes half an hour.
 recursion:
 	go test -count 1 -timeout 3h -run TestTables -v ./internal/lab/recursion -update
+
+# Measure teams of 1 to 50 simulated members on one repository, and kill some fifty times. Writes the table of
+# docs/SUBAGENTS.md. Takes ten minutes.
+teams:
+	go test -count 1 -timeout 1h -run 'TestTable|TestKilledTeams' -v ./internal/lab/teams -update
 
 # Run the tests of JavaScript itself in the engine of scripts, from a copy of tc39/test262 as its tests
 # want it: make test262 SUITE=/path/to/test262 (at commit 5c8206929d81). Takes minutes.

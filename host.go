@@ -51,13 +51,17 @@ type Place struct {
 	Corpus   event.Corpus // text that an existing session answers questions about
 }
 
-// New creates a session in the workspace root. The caller must close it.
+// New creates a session in the workspace root, a folder of this machine or of the agent's own [tool.Env]. The caller must
+// close it.
 func (h *Host) New(ctx context.Context, root string) (*Session, error) {
 	root, err := filepath.Abs(root)
-	if err == nil {
-		root, err = filepath.EvalSymlinks(root)
-	}
 	if err != nil {
+		return nil, fmt.Errorf("new session: %w", err)
+	}
+	switch resolved, err := filepath.EvalSymlinks(root); {
+	case err == nil:
+		root = resolved
+	case !errors.Is(err, fs.ErrNotExist): // else Agent knows whether it is elsewhere
 		return nil, fmt.Errorf("new session: %w", err)
 	}
 	log, err := h.Sessions().Create(ctx)

@@ -101,6 +101,11 @@ type Options struct {
 	// Container is an image of podman or docker in which commands run, instead of the kernel's sandbox. The
 	// program must be linked statically (CGO_ENABLED=0). Empty means none.
 	Container string
+	// Env is another world than this machine: files of your own, such as a [files.Memory], a container or a machine
+	// that you reach. Its Root is the workspace, so Root stays empty. Tools for files work there, with Procs also those
+	// for commands. What needs a folder of this machine is left out: checkpoints, subagents, memory, and instructions
+	// and skills of the workspace. The caller closes it, after the sessions. Nil means this machine.
+	Env *tool.Env
 
 	// Warn receives warnings that stop nothing, such as that this machine can't build the whole sandbox, so
 	// that calls ask more often. Any goroutine may call it. If nil, warnings go to the default logger of
@@ -165,7 +170,7 @@ func (o Options) app() app.Options {
 	out := app.Options{
 		Mode: o.Mode, MaxTurns: o.MaxTurns, MaxCost: o.MaxCost, MaxTime: o.MaxTime, AppendSystem: o.Prompt,
 		Allow: o.Allow, Ask: o.Ask, Deny: o.Deny, Container: o.Container, Unattended: o.Unattended,
-		Tools: o.Tools, Hooks: o.Hooks,
+		Tools: o.Tools, Hooks: o.Hooks, Env: o.Env, Elsewhere: o.Env != nil,
 	}
 	for _, s := range o.Servers {
 		out.Servers = append(out.Servers, mcp.Given(s).From(mcp.Client))

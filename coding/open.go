@@ -26,7 +26,9 @@ func (o Options) open() (a *app.App, root string, err error) {
 	if err := cmp.Or(o.Sandbox.check(), o.check()); err != nil {
 		return nil, "", err
 	}
-	if root, err = workspace(o.Root); err != nil {
+	if o.Env != nil {
+		root = o.Env.Root
+	} else if root, err = workspace(o.Root); err != nil {
 		return nil, "", fmt.Errorf("option Root: %w", err)
 	}
 	set, err := o.installation()
@@ -45,6 +47,9 @@ func (o Options) open() (a *app.App, root string, err error) {
 	}
 	if !o.Personal {
 		a.Extensions.Apart, a.Knowledge.Apart, a.Permission.Closed = true, true, personal()
+	}
+	if o.Env != nil {
+		return a, root, nil
 	}
 	for _, dir := range append([]string{set.StateDir, filepath.Dir(set.ConfigPath)}, a.Permission.Closed...) {
 		if tool.Inside(dir, root) {
@@ -74,6 +79,9 @@ func (o Options) check() error {
 	}
 	if o.Container != "" && o.Sandbox.off {
 		return errors.New("option Container needs coding.Init, and Sandbox is NoSandbox")
+	}
+	if o.Env != nil && (o.Root != "" || o.Container != "" || o.Env.Files == nil || !filepath.IsAbs(o.Env.Root)) {
+		return errors.New("option Env has Files and an absolute Root, and excludes the options Root and Container")
 	}
 	if o.Personal && o.Settings != "" {
 		return errors.New("options Personal and Settings name different settings: set one of them")

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/coding"
+	"github.com/inspan/inspan/files"
 	"github.com/inspan/inspan/internal/install/equipment"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
@@ -51,6 +52,8 @@ func TestWrongOptions(t *testing.T) {
 		`did you mean "model"?`:                 func(o *coding.Options) { o.Settings = file },
 		"set one of them":                       func(o *coding.Options) { o.Settings, o.Personal = file, true },
 		"option Container needs":                func(o *coding.Options) { o.Container, o.Sandbox = "alpine", coding.NoSandbox() },
+		"option Env has Files":                  func(o *coding.Options) { o.Root, o.Env = "", &tool.Env{Root: "/w"} },
+		"excludes the options Root":             func(o *coding.Options) { world := files.New(nil).Env(); o.Env = &world },
 		"is closed to tools":                    func(o *coding.Options) { o.State = filepath.Dir(o.Root) },
 		at + "/.config/inspan, which holds set": func(o *coding.Options) { o.Root = filepath.Join(at, ".config", "inspan", "work") },
 	} {

@@ -16,6 +16,7 @@ type Spawned struct {
 	Child      string    `json:"child"`           // session id
 	Call       string    `json:"call,omitempty"`  // the call that asked for it, and the turn: "ID@TURN"
 	Agent      string    `json:"agent,omitempty"` // kind of agent
+	Name       string    `json:"name,omitempty"`  // chosen name of a member of the team; of two with the same, the first has it
 	Task       string    `json:"task"`            // the beginning of its task, for people
 	Route      string    `json:"route,omitempty"` // its model, "provider/model"
 	Mode       tool.Mode `json:"mode,omitempty"`
@@ -57,6 +58,7 @@ type Returned struct {
 	Usage    llm.Usage `json:"usage,omitzero"`
 	Cost     float64   `json:"cost,omitempty"` // US dollars
 	Unpriced bool      `json:"unpriced,omitempty"`
+	Idle     bool      `json:"idle,omitempty"` // a member of the team: a message or a task for it wakes it
 	Taint              // of its words, which may repeat outside text
 }
 

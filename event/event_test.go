@@ -109,7 +109,7 @@ func bodies() []event.Body {
 			Before: 10, After: 1, Snapshot: json.RawMessage(`{"v":[1,2]}`),
 		},
 		event.Spawned{
-			Child: "s.1", Call: "c", Agent: "explore", Task: "look", Route: "p/m",
+			Child: "s.1", Call: "c", Agent: "explore", Name: "scout", Task: "look", Route: "p/m",
 			Mode: "plan", Root: "/w2", Background: true, Args: json.RawMessage(`{"task":"look"}`),
 		},
 		event.Raised{
@@ -120,11 +120,11 @@ func bodies() []event.Body {
 			Offers: []event.Offer{{Reach: event.ReachHost, Rules: []string{"network(a)"}}},
 		},
 		event.Returned{
-			Child: "s.1", Reason: event.ReasonDone, Detail: "d", Parts: parts, Turns: 2, Usage: llm.Usage{Input: 1}, Cost: 0.1, Unpriced: true,
+			Child: "s.1", Reason: event.ReasonDone, Detail: "d", Parts: parts, Turns: 2, Usage: llm.Usage{Input: 1}, Cost: 0.1, Unpriced: true, Idle: true,
 			Taint: event.Taint{Untrusted: true, Private: true},
 		},
 		event.Paused{Until: time.Unix(9, 0).UTC(), Cause: llm.KindQuota, Message: "m", Child: "s.1"},
-		event.Tasked{ID: "1", Action: event.TaskDone, By: "s.1", Call: "c", Text: "t", After: []string{"2"}, For: "s.2", Taint: event.Taint{Untrusted: true, Private: true}},
+		event.Tasked{ID: "1", Action: event.TaskDone, By: "s.1", Call: "c", Text: "t", After: []string{"2"}, At: time.Unix(9, 0).UTC(), For: "s.2", Check: "make", Taint: event.Taint{Untrusted: true, Private: true}},
 		event.Finished{Job: "1", Exit: new(int), Error: "e", Seconds: 1.5, Line: "l", Kept: true, Command: "c", PID: 7},
 		event.StepStarted{Step: "s", Does: "run", Title: "t", Parent: "p", Input: json.RawMessage(`{"a":1}`), Again: true},
 		event.StepEnded{

@@ -1,5 +1,7 @@
 package event
 
+import "time"
+
 // Tasked changes the task list that a session shares with the sessions that work for it. The first of two claims of a
 // task wins; a change that does not fit does nothing.
 //
@@ -12,10 +14,15 @@ type Tasked struct {
 	Text   string     `json:"text,omitempty"` // the task, or its result
 	Taint             // of Text
 
-	// After and For are of TaskAdd: the ids of tasks that must be done first, and the session that alone can claim
-	// it, as long as that works. A task that names an unknown one does nothing.
-	After []string `json:"after,omitempty"`
-	For   string   `json:"for,omitempty"`
+	// After and At say when it can be claimed: once these tasks are done, and not before this time. A TaskAdd that names
+	// a task that was never added does nothing. For is the session that alone can claim it, of TaskAdd and TaskAssign: as
+	// long as that works, or while it is idle and the task can't be claimed yet.
+	After []string  `json:"after,omitempty"`
+	At    time.Time `json:"at,omitzero"`
+	For   string    `json:"for,omitempty"`
+	// Check is the command that must pass before it is done. In a TaskDone it is the one that has passed, as a call
+	// that Call made in the log of By; if it is not that of the task, the TaskDone does nothing.
+	Check string `json:"check,omitempty"`
 }
 
 // TaskAction is a change to a task.
@@ -27,6 +34,8 @@ const (
 	TaskClaim   TaskAction = "claim"   // an open task is assigned to By
 	TaskRelease TaskAction = "release" // it is open again; by its holder, or the session
 	TaskDone    TaskAction = "done"    // by its holder, or the session
+	TaskAssign  TaskAction = "assign"  // it is taken from its holder and is For another, or for all; by the session
+	TaskEdit    TaskAction = "edit"    // fields that are set replace those of the task; by who added it, or the session
 )
 
 // Kind returns the kind's name in the log.

@@ -50,7 +50,7 @@ func calls(owner reflect.Type, field string) bool {
 	case reflect.TypeFor[Tasked]():
 		return field == "ID" || field == "By" || field == "Call" || field == "After" || field == "For"
 	case reflect.TypeFor[Spawned](), reflect.TypeFor[Returned]():
-		return field == "Child" || field == "Call"
+		return field == "Child" || field == "Call" || field == "Name"
 	case reflect.TypeFor[Finished]():
 		return field == "Job"
 	case reflect.TypeFor[tool.Job](), reflect.TypeFor[llm.Call]():

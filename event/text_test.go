@@ -126,7 +126,7 @@ func TestMapTextLeavesNothing(t *testing.T) {
 		"event.Recorded.By", "event.Recorded.ID", "event.Recorded.Key", "event.Recorded.Of", "event.Recorded.Sent",
 		"event.Replied.Route", "event.Restored.After", "event.Restored.Before", "event.Restored.To", "event.Returned.Child",
 		"event.Rewound.Snapshot", "event.Routed.From", "event.Routed.Judge", "event.Routed.Route", "event.Said.Context",
-		"event.Said.Message", "event.Scope", "event.Source.Blob", "event.Spawned.Call", "event.Spawned.Child", "event.Spawned.Root",
+		"event.Said.Message", "event.Scope", "event.Source.Blob", "event.Spawned.Call", "event.Spawned.Child", "event.Spawned.Name", "event.Spawned.Root",
 		"event.Spawned.Route",
 		"event.Stage", "event.Staged.By", "event.Staged.Session", "event.Staged.Task",
 		"event.Started.Call", "event.Started.Parent", "event.Started.Sum", "event.Steered.Message", "event.StepBlob.Digest", "event.StepEnded.Step",

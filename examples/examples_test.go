@@ -32,6 +32,7 @@ func TestExamples(t *testing.T) {
 			"question: it would call wind of the MCP server clocks",
 		},
 		"22-memory":    {"/files/plan.md: Ship on Tuesday."},
+		"23-world":     {"<nil> <nil>\nShip on Tuesday."},
 		"14-subagents": {"3 lines", "5 words", "a session of its own: counter, in mode plan, done"},
 		"15-skills":    {"deny by mode ask\nallow by mode ask\nallow by rule bash(touch wound/*) (skill winding)", "wound: [- after]"},
 		"16-hooks": {

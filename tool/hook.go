@@ -30,16 +30,21 @@ const (
 	RunStop       Moment = "stop" // Text is shown to the model, which continues with it
 	AgentStart    Moment = "subagent_start"
 	AgentStop     Moment = "subagent_stop"
+	// TeammateIdle is when a member of a team is about to idle; Text lets it continue. TaskCompleted is when a task of a
+	// team is about to be marked done; Deny keeps it open.
+	TeammateIdle  Moment = "teammate_idle"
+	TaskCompleted Moment = "task_completed"
 )
 
 // Moments lists them all.
 func Moments() []Moment {
-	return []Moment{SessionStart, SessionEnd, PromptSaid, BeforeCall, AfterCall, BeforeCompact, AfterCompact, RunStop, AgentStart, AgentStop}
+	return []Moment{SessionStart, SessionEnd, PromptSaid, BeforeCall, AfterCall, BeforeCompact, AfterCompact, RunStop, AgentStart, AgentStop, TeammateIdle, TaskCompleted}
 }
 
 // Actor is the agent that acts in a session. An agent's id is its session's id.
 type Actor struct {
 	Kind   string // the kind of agent, such as "explore"; empty: the lead, for whom the others work
+	Name   string // of a member of a team; set at TeammateIdle and TaskCompleted only
 	Parent string // session that it works for; empty: it is the lead
 	Lead   string // session of the lead; the lead's own is that
 }
@@ -57,9 +62,10 @@ type Point struct {
 	Effects []Effect // of a call that is to be made
 	Result  *Result  // of a call that was made, without secrets
 	Failed  string   // why that call failed; empty if it did not
-	// Text is the person's prompt, the model's last text, or what a compaction is asked to keep.
+	// Text is the person's prompt, the model's last text, what a compaction is asked to keep, or the task.
 	Text string
-	// Why is the cause: "new" or "resumed" for a session, the reason for a stop, or for a compaction.
+	// Why is the cause: "new" or "resumed" for a session, the reason for a stop, or for a compaction. At TaskCompleted it
+	// is the number of the task.
 	Why string
 	// Rounds is how often a hook has made this run continue.
 	Rounds int

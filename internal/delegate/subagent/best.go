@@ -80,7 +80,9 @@ func (t *Team) spawnMany(ctx context.Context, c *tool.Call, in spawnArgs, n int)
 			texts = append(texts, backgroundText(who))
 			continue
 		}
-		k, err := t.launch(ctx, call, in, c.Args)
+		one := in
+		one.Name = nameOfMany(in.Name, i)
+		k, err := t.launch(ctx, call, one, c.Args)
 		if err != nil {
 			for _, k := range children {
 				k.cancel(errors.New("another of the same call could not be spawned"))

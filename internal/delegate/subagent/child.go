@@ -21,6 +21,7 @@ import (
 type child struct {
 	id       string
 	call     string // that made it
+	spawned  event.Spawned
 	order    Order
 	session  *inspan.Session
 	progress func(text string) // for watchers; never nil
@@ -43,6 +44,7 @@ type child struct {
 	fold   transcript.Fold      // its visible work
 	wrote  map[string]writeMark // files, by resolved path, since it was opened
 	shared []sharedFile         // reported to it or to others
+	left   bool                 // it has left the team, see the tool team
 	open   []string             // tasks that it had when it returned, not marked done
 }
 
@@ -74,6 +76,9 @@ func (k *child) apply(e event.Event) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	items := k.fold.Apply(e)
+	if b, ok := e.Body.(event.Ended); ok && b.Store[storedLeave] != nil {
+		k.left = true
+	}
 	if k.order.result != nil {
 		k.order.result.observe(items)
 	}
@@ -84,6 +89,12 @@ func (k *child) apply(e event.Event) string {
 		k.order.call.observe(items)
 	}
 	return line(items)
+}
+
+func (k *child) hasLeft() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.left
 }
 
 func (k *child) lastWords() string {
@@ -103,7 +114,7 @@ func line(items []transcript.Item) string {
 }
 
 // label returns a child's name for people.
-func (k *child) label() string { return label(k.order.Role.Name, k.id) }
+func (k *child) label() string { return cmp.Or(k.order.Name, label(k.order.Role.Name, k.id)) }
 
 func label(agent, id string) string { return agent + " " + short(id) }
 
@@ -167,6 +178,7 @@ func (k *child) returned(err error) event.Returned {
 	if err != nil {
 		r.Detail = err.Error()
 	}
+	r.Idle = k.order.Name != "" && r.Reason == event.ReasonDone && !k.hasLeft()
 	return r
 }
 
@@ -204,7 +216,13 @@ func (k *child) outcomeText(r event.Returned) string {
 		if last != "" {
 			fmt.Fprintf(&b, "What it said last, before its work was done:\n%s\n", last)
 		}
-		fmt.Fprintf(&b, "What it did stands. Let it go on with manage_agents, action message, agent %q.", short(k.id))
+		fmt.Fprintf(&b, "What it did stands. Let it go on with manage_agents, action message, agent %q.", cmp.Or(k.order.Name, short(k.id)))
+	}
+	if k.order.planner != "" {
+		b.WriteString("\n[that is its plan: manage_agents, action approve, lets it carry it out, action message has it changed]")
+	}
+	if r.Idle {
+		b.WriteString("\n[it is idle, until a message or a task for it comes]")
 	}
 	root := k.session.Status().Root
 	if len(k.fold.Files) > 0 {

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -65,6 +67,50 @@ func TestHooksSeeChildren(t *testing.T) {
 	}
 	if n := len(w.seen); n != 4 { // two begin, one stops twice
 		t.Errorf("asked %d times: %v", n, w.seen)
+	}
+}
+
+// TestHooksOfTeams checks that a hook can keep a task from being done, and a member from idling.
+func TestHooksOfTeams(t *testing.T) {
+	var seen []string
+	objects := map[tool.Moment]bool{tool.TeammateIdle: true, tool.TaskCompleted: true}
+	w := &watching{f: func(p tool.Point) (out tool.Outcome) {
+		if p.Moment != tool.TeammateIdle && p.Moment != tool.TaskCompleted {
+			return out
+		}
+		seen = append(seen, string(p.Moment)+" "+p.Who.Name+" "+p.Why+" "+p.Text)
+		if objects[p.Moment] {
+			out = tool.Outcome{Action: tool.Deny, By: "the hook", Reason: "test it"}
+			if p.Moment == tool.TeammateIdle {
+				out = tool.Outcome{By: "the hook", Text: "tidy up"}
+			}
+		}
+		objects[p.Moment] = false
+		return out
+	}}
+	heard := ""
+	h := newHouse(t, func(task string, turn int, req llm.Request) (llm.Parts, error) {
+		switch {
+		case task == "start" && turn == 0:
+			return llm.Parts{team("a", "add_task", "text", "write it"), spawn("c1", "work", "name", "writer")}, nil
+		case task == "work" && turn == 0:
+			return llm.Parts{team("0", "claim", "task", "1")}, nil
+		case task == "work" && turn < 3:
+			return llm.Parts{team("d", "done", "task", "1")}, nil
+		case task == "work" && turn == 3:
+			return llm.Say("I am done"), nil
+		case task == "work":
+			heard = lastText(req)
+		}
+		return llm.Say("so"), nil
+	})
+	h.hooks = []tool.Hook{w}
+	s := h.open()
+	defer closed(t, s)
+	run(t, s, nil, say("start"))
+	want := []string{"task_completed writer 1 write it", "task_completed writer 1 write it", "teammate_idle writer  I am done", "teammate_idle writer  so"}
+	if diff := cmp.Diff(want, seen); diff != "" || !strings.Contains(heard, "tidy up") || !s.Status().Tasks.List[0].Done {
+		t.Errorf("%s, heard %q, %+v", diff, heard, s.Status().Tasks.List)
 	}
 }
 

@@ -29,6 +29,7 @@ const spawnTool = "spawn_agent"
 type spawnArgs struct {
 	Task       string         `json:"task" jsonschema:"what it is to do, with all it needs to know"`
 	Agent      string         `json:"agent,omitempty" jsonschema:"kind; worker if not given"`
+	Name       string         `json:"name,omitempty" jsonschema:"makes it a member of your team: idle when done, woken by messages and tasks"`
 	Tools      []string       `json:"tools,omitempty" jsonschema:"some of your tools; those of its kind if not given"`
 	Model      string         `json:"model,omitempty" jsonschema:"provider/model, or small"`
 	Mode       tool.Mode      `json:"mode,omitempty" enum:"plan,ask,edit,auto" jsonschema:"never wider than yours"`
@@ -37,10 +38,20 @@ type spawnArgs struct {
 	Turns      int            `json:"max_turns,omitempty" jsonschema:"40 if not given"`
 	Result     map[string]any `json:"result_schema,omitempty" jsonschema:"JSON Schema (object) of its result"`
 	Isolation  string         `json:"isolation,omitempty" enum:"none,worktree,sandbox" jsonschema:"worktree: in a copy of its own; sandbox: there, without network"`
+	Plan       string         `json:"plan,omitempty" enum:"lead,person" jsonschema:"it changes nothing until you, or the person, approve its plan (manage_agents)"`
 	Background bool           `json:"background,omitempty" jsonschema:"go on at once; its report is told later"`
 	Count      int            `json:"count,omitempty" jsonschema:"agents that do the same task, at most 8"`
 	Reduce     string         `json:"reduce,omitempty" enum:"collect,vote,best" jsonschema:"of a count: all results, the one most have, or the tree that does best in check"`
 	Check      string         `json:"check,omitempty" jsonschema:"for best: a bash command; exit code 0 passes, then the larger number in its last line wins"`
+
+	approved bool // its plan is
+}
+
+// argsOf returns the arguments with which a child began, for it to continue.
+func argsOf(c event.Spawned) (in spawnArgs, err error) {
+	err = json.Unmarshal(c.Args, &in)
+	in.Name, in.Background, in.approved = c.Name, c.Background, c.Mode != tool.ModePlan
+	return in, err
 }
 
 // Tools returns the tools with which a model uses agents.
@@ -51,7 +62,7 @@ func (t *Team) Tools() []tool.Tool {
 	manage.Effects, manage.Preview, manage.Delegates = t.mergeEffects, t.mergePreview, true
 	list := []tool.Tool{spawn, manage}
 	if t.up == nil { // a child always gets it, see wireMate
-		list = append(list, newTeamTool(t, nil))
+		list = append(list, newTeamTool(t, nil), newFinishTool(t, nil))
 	}
 	return list
 }
@@ -144,7 +155,7 @@ func backgroundText(who string) string {
 func (t *Team) childOfCall(call string) (who string, yes bool) {
 	for _, c := range t.session.Status().Children {
 		if c.Call == call && c.Background {
-			return label(c.Agent, c.Child), true
+			return labelOf(c.Spawned), true
 		}
 	}
 	return "", false
@@ -162,20 +173,22 @@ func (t *Team) goUnlessClosed(f func()) bool {
 
 // continueChild continues a child that the previous program left in the background.
 func (t *Team) continueChild(ctx context.Context, c inspan.Child) {
-	var in spawnArgs
-	err := json.Unmarshal(c.Args, &in)
+	in, err := argsOf(c.Spawned)
 	var k *child
 	if err == nil {
 		k, err = t.open(ctx, c.Call, in, c.Args)
 	}
-	if errors.Is(err, errWorks) {
-		return // a message was faster, and continues it
+	if errors.Is(err, errWorks) || errors.Is(err, errClosed) {
+		return // a message was faster and continues it, or the next program does
 	}
 	if err != nil {
 		_ = t.session.Send(ctx, event.Returned{
 			Child: c.Child, Detail: err.Error(),
-			Parts: llm.Say("[agent " + short(c.Child) + " can't go on: " + err.Error() + "]"),
+			Parts: llm.Say("[agent " + cmp.Or(c.Name, short(c.Child)) + " can't go on: " + err.Error() + "]"),
 		})
+		t.mu.Lock()
+		delete(t.idle, c.Child)
+		t.mu.Unlock()
 		return
 	}
 	t.work(k, nil)
@@ -188,10 +201,12 @@ func (t *Team) order(in spawnArgs) (Order, error) {
 		return Order{}, err
 	}
 	st := t.session.Status()
-	o := Order{Role: r, Task: strings.TrimSpace(in.Task), Tools: in.Tools, Model: in.Model, Route: st.Route, Rules: st.Granted}
+	o := Order{Role: r, Name: in.Name, Task: strings.TrimSpace(in.Task), Tools: in.Tools, Model: in.Model, Route: st.Route, Rules: st.Granted}
 	switch {
 	case o.Task == "":
 		return o, errors.New("task is empty")
+	case checkName(in.Name) != nil:
+		return o, checkName(in.Name)
 	case in.Budget < 0 || in.Budget > 1:
 		return o, fmt.Errorf("budget is %v; it is a share between 0 and 1", in.Budget)
 	case in.Deadline < 0 || in.Turns < 0 || in.Deadline > mostSeconds:
@@ -199,6 +214,9 @@ func (t *Team) order(in spawnArgs) (Order, error) {
 	}
 	if o.Mode, err = narrowestMode(st.Mode, in.Mode, r.Mode); err != nil {
 		return o, err
+	}
+	if in.Plan != "" && !in.approved && o.Mode != tool.ModePlan {
+		o.Mode, o.planner = tool.ModePlan, in.Plan
 	}
 	t.limit(&o, in, st)
 	o.background, o.Limited = in.Background || r.Background && !in.choosesOne(), t.limited()
@@ -283,13 +301,14 @@ func (t *Team) openAs(ctx context.Context, call string, in spawnArgs, o Order, a
 		err = t.waitForSlot(ctx, k)
 	}
 	if err == nil {
-		err = t.session.Send(ctx, event.Spawned{
-			Child: k.id, Call: call, Agent: o.Role.Name, Task: text.Short(o.Task, 200), Route: s.Status().Route, Mode: s.Status().Mode,
+		k.spawned = event.Spawned{
+			Child: k.id, Call: call, Agent: o.Role.Name, Name: o.Name, Task: text.Short(o.Task, 200), Route: s.Status().Route, Mode: o.Mode,
 			Root: strings.TrimPrefix(root, parent.Root), Background: o.background, Args: args,
-		})
+		}
+		err = t.session.Send(ctx, k.spawned)
 	}
 	if err != nil {
-		t.freeSlot(k)
+		t.freeSlot(k, false)
 		return nil, errors.Join(err, s.Close())
 	}
 	return k, nil
@@ -436,23 +455,31 @@ func (t *Team) waitForSlot(ctx context.Context, k *child) error {
 	case t.children[k.id] != nil:
 		return fmt.Errorf("%w: agent %s", errWorks, k.label())
 	}
+	if err := t.isTaken(k.order.Name, k.id); err != nil {
+		return err
+	}
 	for _, c := range t.session.Status().Children {
 		if c.Child == k.id {
 			k.counted, k.used = k.counted+c.Cost, k.used.Add(c.Usage)
 		}
 	}
 	delete(t.left, k.id)
+	delete(t.idle, k.id)
 	t.children[k.id] = k
 	return nil
 }
 
-func (t *Team) freeSlot(k *child) {
+// freeSlot removes a child from those that work. With idle, it is a member of the team that can be woken.
+func (t *Team) freeSlot(k *child, idle bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.children[k.id] != k {
 		return
 	}
 	delete(t.children, k.id)
+	if idle {
+		t.idle[k.id] = &resting{Spawned: k.spawned}
+	}
 	if t.room != nil {
 		close(t.room)
 		t.room = nil
@@ -478,17 +505,23 @@ func (t *Team) work(k *child, inputs []event.Body) event.Returned {
 		_ = deliver(ctx, t.session, r) // or the child returns again in the next program
 		cancel()
 	}
+	t.freeSlot(k, r.Idle)
 	close(k.gone)
-	t.freeSlot(k)
 	_ = k.session.Close()
+	if r.Idle {
+		t.goUnlessClosed(func() { t.watchMailbox(k.id) })
+	}
 	return r
 }
 
 // perform makes a child follow its inputs, or continue interrupted work. A finished one is not asked again.
 func (t *Team) perform(k *child, inputs []event.Body) error {
 	st := k.session.Status()
+	more, waits := t.unread(k.ctx, k)
 	switch {
 	case inputs != nil || st.Active:
+	case st.Stopped != nil && waits:
+		inputs = more
 	case st.Stopped != nil && !k.copied:
 		return nil
 	default:
@@ -512,10 +545,21 @@ func (t *Team) perform(k *child, inputs []event.Body) error {
 			return nil
 		}
 		more, err := t.hook(k, tool.Point{Moment: tool.AgentStop, Text: k.lastWords(), Why: string(event.ReasonDone)})
-		if err != nil || more == "" {
+		if err != nil {
 			return err
 		}
-		inputs = []event.Body{said(more, event.Taint{})}
+		inputs, waits = t.unread(k.ctx, k)
+		if more == "" && !waits && k.order.Name != "" && !k.hasLeft() {
+			if more, err = t.hook(k, tool.Point{Moment: tool.TeammateIdle, Text: k.lastWords()}); err != nil {
+				return err
+			}
+		}
+		switch {
+		case more != "":
+			inputs = []event.Body{said(more, event.Taint{})}
+		case !waits:
+			return nil
+		}
 	}
 	return nil
 }
@@ -534,7 +578,13 @@ func (t *Team) brief(k *child) string {
 	if k.order.step {
 		lead = "a step of a workflow"
 	}
-	lines := []string{fmt.Sprintf("You are agent %s, of the kind %s, and work for %s. %s", short(k.id), k.order.Role.Name, lead, gets)}
+	lines := []string{fmt.Sprintf("You are agent %s, of the kind %s, and work for %s. %s", cmp.Or(k.order.Name, short(k.id)), k.order.Role.Name, lead, gets)}
+	if k.order.Name != "" {
+		lines = append(lines, "You are a member of a team. When you have said your last you are idle, and a message or a task for you lets you go on.")
+	}
+	if k.order.planner != "" {
+		lines = append(lines, "Plan first: you can change nothing until your plan is approved. End with it.")
+	}
 	if c := k.order.Copy; c != nil {
 		lines = append(lines, c.brief()...)
 	}
@@ -544,7 +594,7 @@ func (t *Team) brief(k *child) string {
 	}
 	for _, o := range t.upcoming() {
 		if o.Child != k.id {
-			beside = append(beside, label(o.Agent, o.Child))
+			beside = append(beside, labelOf(o))
 		}
 	}
 	if slices.Sort(beside); beside != nil && !k.order.step {
@@ -590,15 +640,22 @@ func (t *Team) taint() event.Taint {
 // hook calls the hooks at a moment of a child, and returns their text for it. The error is that of a hook that
 // denies.
 func (t *Team) hook(k *child, p tool.Point) (string, error) {
-	st := k.session.Status()
+	p.Who.Name = k.order.Name
+	return t.hookOf(k.ctx, k.session.Status(), p)
+}
+
+// hookOf is hook for the state of any session of the team.
+func (t *Team) hookOf(ctx context.Context, st inspan.Status, p tool.Point) (string, error) {
+	name := p.Who.Name
 	p.Session, p.Who, p.Root, p.Mode = st.Session, st.Who, st.Root, st.Mode
+	p.Who.Name = name
 	var texts []string
 	for _, h := range t.Hooks {
 		guarded := hook.Set{Funcs: []hook.Func{{Run: h.At}}} // no call around a child would catch a panic
-		out, err := guarded.At(k.ctx, p)
+		out, err := guarded.At(ctx, p)
 		switch {
 		case err != nil:
-			_ = t.session.Send(k.ctx, event.Steered{
+			_ = t.session.Send(ctx, event.Steered{
 				By: "a hook", Origin: event.OriginHook,
 				Parts: llm.Say("[a hook at " + string(p.Moment) + " failed: " + err.Error() + "]"),
 			})

@@ -27,7 +27,7 @@ func team(id, action string, more ...string) llm.Call {
 func lastText(req llm.Request) string {
 	var out []string
 	last := len(req.Messages) - 1
-	if strings.HasPrefix(req.Messages[last].Parts.Text(), "[You are agent ") { // which stands behind the task
+	if last > 0 && strings.HasPrefix(req.Messages[last].Parts.Text(), "[You are agent ") { // which stands behind the task
 		last--
 	}
 	for _, p := range req.Messages[last].Parts {
@@ -163,6 +163,36 @@ func TestTaskCalls(t *testing.T) {
 		if !strings.Contains(text(got[step.call.ID]), step.want) {
 			t.Errorf("%s: %s, want %s", step.call.ID, text(got[step.call.ID]), step.want)
 		}
+	}
+}
+
+// TestTasksInOrder checks that tasks of one reply have their numbers in its order, so that they can name each other.
+func TestTasksInOrder(t *testing.T) {
+	const n = 12
+	h := newHouse(t, func(_ string, turn int, _ llm.Request) (parts llm.Parts, err error) {
+		if turn > 0 {
+			return llm.Say("done"), nil
+		}
+		for i := range n {
+			args := map[string]any{"action": "add_task", "text": fmt.Sprint(i + 1)}
+			if i > 0 {
+				args["after"] = []string{fmt.Sprint(i)}
+			}
+			parts = append(parts, call(fmt.Sprint("c", i), "team", args))
+		}
+		return parts, nil
+	})
+	s := h.open()
+	defer closed(t, s)
+	run(t, s, nil, say("start"))
+	list := s.Status().Tasks.List
+	for i, task := range list {
+		if task.Text != task.ID || i > 0 && len(task.After) != 1 {
+			t.Errorf("%+v", task)
+		}
+	}
+	if len(list) != n {
+		t.Errorf("%d tasks", len(list))
 	}
 }
 

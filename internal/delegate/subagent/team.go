@@ -48,6 +48,8 @@ type Team struct {
 	Make func(ctx context.Context, o Order, at inspan.Place) (*inspan.Agent, error)
 	// Trees stores the copies of the workspace for isolated children. Nil: children can't be isolated.
 	Trees *worktree.Store
+	// Redact removes secrets from messages to members that don't work, like that of [inspan.Watch]; nil: they have none.
+	Redact func(event.Body) event.Body
 	// Hooks are called when a child begins and when it stops.
 	Hooks []tool.Hook
 	// MaxDepth is how deep children may have children; 0 means 2, so that the children of a person's session
@@ -79,6 +81,9 @@ type Team struct {
 	mu        sync.Mutex
 	session   *inspan.Session           // nil until it runs
 	children  map[string]*child         // working ones, by session id
+	idle      map[string]*resting       // members of the team that don't work, by session id
+	told      map[string]bool           // keys of the tasks that members were told of
+	alarm     *time.Timer               // for the next task that can't be claimed yet
 	room      chan struct{}             // closed when a child has returned; nil: nothing waits for that
 	left      map[string]childUsage     // by children that no longer work, and whose return the session may not have seen yet
 	questions map[questionKey]*question // of working children, or those that worked when the program was started
@@ -98,6 +103,7 @@ type childUsage struct {
 // Order describes a child.
 type Order struct {
 	Role  skill.Role
+	Name  string // chosen name of a member of the team; empty: it ends with its task
 	Task  string
 	Tools []string  // the parent's tools that it gets; nil: see Role
 	Model string    // as Role.Model; empty: see there
@@ -117,6 +123,7 @@ type Order struct {
 	MaxTime  time.Duration // of a run; 0: no limit of its own
 
 	background bool
+	planner    string      // who approves its plan: "lead" or "person"; empty: it needs no approval, or has it
 	fork       string      // session of which it begins as a copy; empty: none
 	call       *singleCall // its only call, without a model; nil: it has a model
 	step       bool        // it works for a step of a workflow, and so alone
@@ -182,17 +189,19 @@ func (t *Team) onOpen(s *inspan.Session) {
 	if slices.ContainsFunc(st.Children, func(c inspan.Child) bool { return c.Open }) {
 		t.recall(s, st.Seq)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
-		return
-	}
-	t.wg.Go(func() { t.follow(s, st.Seq) })
 	for _, c := range st.Children {
-		if c.Open && c.Background {
-			t.wg.Go(func() { t.continueChild(t.life, c) })
+		switch {
+		case c.Open && c.Background:
+			t.goUnlessClosed(func() { t.continueChild(t.life, c) })
+		case !c.Open && c.Returned != nil && c.Returned.Idle:
+			t.mu.Lock()
+			t.idle[c.Child] = &resting{Spawned: c.Spawned}
+			t.mu.Unlock()
+			t.goUnlessClosed(func() { t.watchMailbox(c.Child) })
 		}
 	}
+	t.goUnlessClosed(func() { t.follow(s, st.Seq) })
+	t.goUnlessClosed(func() { t.tellAssigned(t.life) })
 }
 
 // setTeam makes a session that of the team, unless it has one already.
@@ -203,6 +212,7 @@ func (t *Team) setTeam(s *inspan.Session) bool {
 		return false
 	}
 	t.session, t.children, t.left, t.questions = s, map[string]*child{}, map[string]childUsage{}, map[questionKey]*question{}
+	t.idle, t.told = map[string]*resting{}, map[string]bool{}
 	t.life, t.stop = context.WithCancel(context.Background())
 	return true
 }
@@ -227,6 +237,9 @@ func (t *Team) Close() {
 	if t.stop != nil {
 		t.stop()
 	}
+	if t.alarm != nil {
+		t.alarm.Stop()
+	}
 	for _, k := range t.children {
 		k.cancel(errClosed)
 	}
@@ -250,6 +263,8 @@ func (t *Team) follow(s *inspan.Session, after uint64) {
 		}
 		t.onSessionEvent(e)
 		switch b := e.Body.(type) {
+		case event.Tasked:
+			t.goUnlessClosed(func() { t.tellAssigned(t.life) }) // a person may have changed the list
 		case event.Cancelled:
 			t.end("", cmp.Or(b.Reason, "the session was interrupted"))
 		case event.Stopped:

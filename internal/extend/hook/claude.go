@@ -101,6 +101,13 @@ func (w claude) say(p tool.Point) ([]byte, error) {
 		in["trigger"], in["custom_instructions"] = why, p.Text
 	case "PostCompact":
 		in["trigger"], in["compact_summary"] = why, p.Text
+	case "TeammateIdle":
+		in["teammate_name"] = p.Who.Name
+	case "TaskCompleted":
+		in["task_id"], in["task_subject"] = p.Why, p.Text
+		if p.Who.Name != "" {
+			in["teammate_name"] = p.Who.Name
+		}
 	case "Stop", "SubagentStop":
 		in["stop_hook_active"], in["last_assistant_message"] = p.Rounds > 0, p.Text
 	}
@@ -221,7 +228,7 @@ func (w claude) hear(data []byte, p tool.Point) (out tool.Outcome, note string, 
 // takesContext reports whether additionalContext means something at the event.
 func (w claude) takesContext() bool {
 	switch w.event {
-	case "Stop", "SubagentStop", "SessionEnd", "PreCompact", "PostCompact":
+	case "Stop", "SubagentStop", "SessionEnd", "PreCompact", "PostCompact", "TeammateIdle", "TaskCompleted":
 		return false
 	}
 	return true
@@ -284,7 +291,7 @@ func halted(m tool.Moment, why string) (out tool.Outcome, note string) {
 		why = "a hook stops the work here"
 	}
 	switch m {
-	case tool.PromptSaid, tool.BeforeCall, tool.BeforeCompact:
+	case tool.PromptSaid, tool.BeforeCall, tool.BeforeCompact, tool.TaskCompleted:
 		return block(m, why)
 	case tool.AfterCall:
 		return tool.Outcome{Text: "End your turn now, and tell the person why: " + why}, why

@@ -18,9 +18,14 @@
 //	effects                 before_call               its effects
 //	result, exit, failed    after_call                its result without secrets; the exit code of its command; why it failed
 //	text                    prompt, before_compact,   the person's message, what a compaction should keep,
-//	                        stop, subagent_stop       the model's last message
+//	                        stop, subagent_stop,      the model's last message,
+//	                        teammate_idle,            the same,
+//	                        task_completed            the task
 //	why                     session_start, stop,      "new" or "resumed", why the run ends,
-//	                        before_/after_compact     why it is compacted
+//	                        before_/after_compact,    why it is compacted,
+//	                        task_completed            the number of the task
+//	name                    teammate_idle,            the member of the team
+//	                        task_completed
 //	rounds                  stop                      how often a hook has continued this run
 //
 // Later versions may add fields without changing version.
@@ -34,7 +39,9 @@
 //	          before_call             the call is denied, and the model gets the reason
 //	          prompt                  the run ends before the model is asked
 //	          before_compact          the conversation stays as it is
-//	          stop, subagent_stop     the model gets the reason, and continues
+//	          stop, subagent_stop,    the model gets the reason, and continues
+//	          teammate_idle
+//	          task_completed          the task is not done, and the model gets the reason
 //	          after_call              the model gets the reason together with the result
 //	          any other moment        people see the reason; nothing is stopped
 //	other   the hook failed. People see the first line of standard error, and the session continues, unless
@@ -47,7 +54,7 @@
 // Standard output that begins with { is an answer in JSON. All fields are optional, and a field without a meaning at
 // the moment is a failure:
 //
-//	action   before_call: "allow", "ask" or "deny"; prompt, before_compact: "allow" or "deny"
+//	action   before_call: "allow", "ask" or "deny"; prompt, before_compact, task_completed: "allow" or "deny"
 //	reason   the reason for the action, for the model and for people
 //	args     before_call: the new arguments, all of them; the call is then judged again
 //	result   after_call: text that replaces the result

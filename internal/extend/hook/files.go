@@ -38,6 +38,8 @@ func events() []known {
 		{"PreCompact", tool.BeforeCompact, true},
 		{"PostCompact", tool.AfterCompact, true},
 		{"SessionEnd", tool.SessionEnd, true},
+		{"TeammateIdle", tool.TeammateIdle, false},
+		{"TaskCompleted", tool.TaskCompleted, false},
 	}
 }
 

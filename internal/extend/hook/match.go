@@ -157,6 +157,8 @@ func (m matcher) subjects(p tool.Point) []string {
 		return []string{claudeWhy(p, m.event)}
 	case p.Moment == tool.AgentStart || p.Moment == tool.AgentStop:
 		return []string{p.Who.Kind, p.Why}
+	case p.Moment == tool.TeammateIdle:
+		return []string{p.Who.Name, p.Who.Kind}
 	case p.Call == nil:
 		return []string{p.Why}
 	case m.claude:

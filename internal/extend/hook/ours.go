@@ -23,6 +23,7 @@ type told struct {
 	Moment  tool.Moment     `json:"moment"`
 	Session string          `json:"session"`
 	Agent   string          `json:"agent,omitempty"`
+	Name    string          `json:"name,omitempty"`
 	Parent  string          `json:"parent,omitempty"`
 	Lead    string          `json:"lead,omitempty"`
 	Root    string          `json:"root"`
@@ -46,7 +47,7 @@ func (ours) say(p tool.Point) ([]byte, error) {
 		Effects: p.Effects, Failed: p.Failed, Text: p.Text, Why: p.Why, Rounds: p.Rounds,
 	}
 	if p.Who.Parent != "" {
-		in.Agent, in.Parent, in.Lead = p.Who.Kind, p.Who.Parent, p.Who.Lead
+		in.Agent, in.Name, in.Parent, in.Lead = p.Who.Kind, p.Who.Name, p.Who.Parent, p.Who.Lead
 	}
 	if p.Call != nil {
 		in.Cwd, in.Call, in.Tool, in.Args = p.Call.Cwd, p.Call.ID, p.Call.Name, p.Call.Args
@@ -133,7 +134,7 @@ func fieldsAt(m tool.Moment) []string {
 	switch m {
 	case tool.BeforeCall:
 		return []string{"action", "reason", "args", "text"}
-	case tool.PromptSaid, tool.BeforeCompact:
+	case tool.PromptSaid, tool.BeforeCompact, tool.TaskCompleted:
 		return []string{"action", "reason", "text"}
 	case tool.AfterCall:
 		return []string{"text", "result"}
@@ -147,7 +148,7 @@ func actionsAt(m tool.Moment) []tool.Action {
 	switch m {
 	case tool.BeforeCall:
 		return []tool.Action{tool.Abstain, tool.Allow, tool.Ask, tool.Deny}
-	case tool.PromptSaid, tool.BeforeCompact:
+	case tool.PromptSaid, tool.BeforeCompact, tool.TaskCompleted:
 		return []tool.Action{tool.Abstain, tool.Allow, tool.Deny}
 	}
 	return []tool.Action{tool.Abstain}

@@ -98,9 +98,9 @@ func block(m tool.Moment, why string) (out tool.Outcome, note string) {
 		why = "the hook gave no reason"
 	}
 	switch m {
-	case tool.PromptSaid, tool.BeforeCall, tool.BeforeCompact:
+	case tool.PromptSaid, tool.BeforeCall, tool.BeforeCompact, tool.TaskCompleted:
 		return tool.Outcome{Action: tool.Deny, Reason: why}, ""
-	case tool.AfterCall, tool.RunStop, tool.AgentStop:
+	case tool.AfterCall, tool.RunStop, tool.AgentStop, tool.TeammateIdle:
 		return tool.Outcome{Text: why}, ""
 	}
 	return out, why

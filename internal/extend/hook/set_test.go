@@ -37,6 +37,8 @@ func TestExitCodes(t *testing.T) {
 		tool.RunStop:       "text=why not",
 		tool.AgentStart:    "",
 		tool.AgentStop:     "text=why not",
+		tool.TeammateIdle:  "text=why not",
+		tool.TaskCompleted: "deny reason=why not",
 	}
 	plain := map[bool][]tool.Moment{
 		false: {tool.SessionStart, tool.PromptSaid},

@@ -27,7 +27,7 @@ func (c *command) agents() *cobra.Command {
 		},
 	}
 	list.Flags().StringVar(&cwd, "cwd", ".", "`folder` to list them for")
-	return group("agents", "List the kinds of subagents", list)
+	return group("agents", "List the kinds of subagents, and show teams", list, c.team())
 }
 
 // printRoles prints kinds of agents.

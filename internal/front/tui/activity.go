@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -47,7 +48,7 @@ func (a activity) calls() []string {
 	for _, c := range a.view.Now.Children {
 		if s := c.Spawned; s.Background {
 			took := a.passed(c.Since)
-			out = append(out, l.paint(dim, words.OneLine("◦ "+words.Agent(s.Agent, s.Child)+" in the background: "+s.Task, l.width-len(took))+took))
+			out = append(out, l.paint(dim, words.OneLine("◦ "+cmp.Or(s.Name, words.Agent(s.Agent, s.Child))+" in the background: "+s.Task, l.width-len(took))+took))
 		}
 	}
 	if more := len(out) - mostCalls; more > 1 {

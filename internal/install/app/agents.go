@@ -30,7 +30,7 @@ func (a *App) team(o Options, root string, hooks []tool.Hook) *subagent.Team {
 	quiet := func(string) {} // the person was warned when the session opened
 	return &subagent.Team{
 		Sessions: a.Running.Sessions, Hooks: hooks, Trees: subagent.Copies(), MaxDepth: a.Config.Agents.Depth, MaxOpen: a.Config.Agents.Open,
-		MinuteCost: a.Config.MinuteCost, MinuteTokens: a.Config.MinuteTokens,
+		Redact: a.Permission.Redacted, MinuteCost: a.Config.MinuteCost, MinuteTokens: a.Config.MinuteTokens,
 		Roles: func() []skill.Role { return skill.Over(o.Kinds, a.Extensions.Roles(root, quiet)) },
 		Make: func(ctx context.Context, ord subagent.Order, at inspan.Place) (*inspan.Agent, error) {
 			return a.child(ctx, o, ord, at, quiet)

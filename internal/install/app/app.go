@@ -170,6 +170,9 @@ type Options struct {
 	// Elsewhere says that the files and commands of the session are on another machine, reached through Tools.
 	// On this machine it has only web tools and the servers in Servers.
 	Elsewhere bool
+	// Env is the world of the session, with Elsewhere: file tools, and with its Procs also those for commands, work
+	// there. The caller closes it. Nil: that of this machine.
+	Env *tool.Env
 	// Guest says that the session was started by someone other than the owner of the GitHub and GitLab tokens
 	// in the environment. Its workflow must not use them.
 	Guest bool

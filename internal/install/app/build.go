@@ -132,6 +132,16 @@ func (b *build) permit(context.Context) (err error) {
 	if b.agent.Secrets.Key, err = b.Permission.PlaceholderKey(); err != nil && b.at.Parent == "" {
 		b.warn("placeholders for secrets will be lost after this run: " + err.Error())
 	}
+	if b.o.Env != nil {
+		b.env, b.letGo = *b.o.Env, func() error { return nil }
+		if b.env.Blobs == nil {
+			b.env.Blobs = running.Readable(b.at.Blobs)
+		}
+		b.agent.Env = b.env
+		b.Permission.Wire(b.agent, b.env.Root)
+		b.withhold()
+		return nil
+	}
 	out, err := permission.NewOutlet(b.o.Variables, b.rules)
 	if err != nil {
 		return err
@@ -196,6 +206,10 @@ func (b *build) judge(ctx context.Context) error {
 
 // trust adds the hooks of the workspace and of plugins, as far as the person trusts them.
 func (b *build) trust(ctx context.Context) error {
+	if b.o.Env != nil { // no folder of this machine has programs for it
+		b.agent.Hooks = b.o.Hooks
+		return nil
+	}
 	b.cautions()
 	if !b.o.shown {
 		if err := b.Permission.Inert(b.env.Root, b.o.Trust, b.warn); err != nil {
@@ -299,7 +313,7 @@ func (b *build) equip(ctx context.Context) error {
 	list, end := equipment.Tools(b.Config, shell, needs.Edit, b.env)
 	b.ends = append(b.ends, func() error { end(); return nil })
 	if b.o.Elsewhere {
-		list, b.prompt.Elsewhere = equipment.OffMachine(list), true
+		list, b.prompt.Elsewhere = equipment.OffMachine(list, b.o.Env), true
 	} else {
 		list = b.Knowledge.Remembering(b.prompt.Memory, equipment.Skilled(b.Config, b.prompt.Skills, list))
 	}
@@ -318,7 +332,10 @@ func (b *build) equip(ctx context.Context) error {
 func (b *build) visiting() equipment.Session {
 	var hub *connect.Hub
 	if root := b.env.Root; !b.o.NoServers {
-		servers := b.Hubs.Servers(root, b.o.Trust, b.o.Servers, b.warn)
+		servers := b.o.Servers
+		if b.o.Env == nil {
+			servers = b.Hubs.Servers(root, b.o.Trust, servers, b.warn)
+		}
 		if b.o.Elsewhere {
 			servers = slices.DeleteFunc(servers, func(s mcp.Server) bool { return s.Source != mcp.Client })
 		}

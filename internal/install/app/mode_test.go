@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"os"
@@ -254,5 +255,41 @@ func TestPromptsNameWhatIsThere(t *testing.T) {
 		if told := strings.Contains(said, "a copy of the workspace "+st.Root); told != want.apart {
 			t.Errorf("%s: told of its copy: %v", args, told)
 		}
+	}
+}
+
+// TestTeamsCostLittle checks that teams (names, mailboxes, tasks) cost a session that has none at most 150 tokens of its
+// prompt.
+func TestTeamsCostLittle(t *testing.T) {
+	a := load(t, "mode = 'auto'")
+	a.Providers.Given = &script.Model{}
+	host := a.Host(app.Options{}, func(string) {})
+	s, err := host.New(t.Context(), repository(t, map[string]string{"a": "a"}))
+	st := works(t, s, err, "say: hi")
+	told, _ := toldTools(t, host, st.Session)
+	spawn, found := told["spawn_agent"]
+	if !found || !strings.Contains(told["tool_search"].Description, "team") {
+		t.Fatalf("%d tools, among them no agents", len(told))
+	}
+	if _, also := told["team"]; also {
+		t.Error("the tool team is described before it is searched for")
+	}
+	var schema map[string]any
+	if err := json.Unmarshal(spawn.Schema, &schema); err != nil {
+		t.Fatal(err)
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	if properties["name"] == nil || properties["plan"] != nil {
+		t.Fatalf("spawn_agent has %v", properties)
+	}
+	name, err := json.Marshal(map[string]any{"name": properties["name"]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := llm.Request{Tools: []llm.ToolSpec{{Name: "team", Description: "finish_task", Schema: name}}}
+	if n := words.Tokens(); n > 150 {
+		t.Errorf("%d tokens", n)
+	} else {
+		t.Logf("%d tokens", n)
 	}
 }

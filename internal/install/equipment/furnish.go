@@ -85,7 +85,7 @@ func Helper() (ran bool, code int) { return script.Child() }
 func brief(list []tool.Tool) (out, known []tool.Tool) {
 	out = slices.Clone(list)
 	rare := map[string][]string{
-		"spawn_agent": {"tools", "model", "mode", "budget", "deadline", "max_turns", "result_schema", "count", "reduce", "check"},
+		"spawn_agent": {"tools", "model", "mode", "plan", "budget", "deadline", "max_turns", "result_schema", "count", "reduce", "check"},
 		"bash":        {"interactive"}, "jobs": {"keys"}, "history": {"around"}, "web_fetch": {"max_bytes"}, "search_files": {"max"},
 	}
 	for i, t := range out {

@@ -19,7 +19,7 @@ func BuiltIn() []tool.Tool {
 // Names lists the names of all built-in tools. A session has some of them.
 func Names() []string {
 	out := []string{
-		"apply_patch", "ask_corpus", "call_tool", "edit_file", "edit_lines", "history", "lsp_rename", MakeTool, "manage_agents", "mcp_resource", "mcp_server_list", "memory",
+		"apply_patch", "ask_corpus", "call_tool", "edit_file", "edit_lines", "finish_task", "history", "lsp_rename", MakeTool, "manage_agents", "mcp_resource", "mcp_server_list", "memory",
 		"memory_store", "oauth_flow", "plan_workflow", "read_issue", "return_result", "script", "skill", "spawn_agent", "team", "tool_search",
 		"tool_types", "web_search",
 	}
@@ -47,9 +47,20 @@ func Tools(c config.Config, shell *tools.Shell, edit string, env tool.Env) (list
 	return list, servers.Close
 }
 
-// OffMachine keeps the tools that use no files or commands of this machine.
-func OffMachine(list []tool.Tool) []tool.Tool {
-	return slices.DeleteFunc(list, func(t tool.Tool) bool { return !slices.Contains([]string{"todo", "web_fetch", "web_search"}, t.Name) })
+// OffMachine keeps the tools that use no files or commands of this machine, and those that work in another world if the
+// session has one.
+func OffMachine(list []tool.Tool, world *tool.Env) []tool.Tool {
+	keep := []string{"todo", "web_fetch", "web_search"}
+	if world != nil {
+		for _, t := range tools.Files() {
+			keep = append(keep, t.Name)
+		}
+		keep = append(keep, "edit_lines")
+	}
+	if world != nil && world.Procs != nil {
+		keep = append(keep, "bash", "jobs", "git")
+	}
+	return slices.DeleteFunc(list, func(t tool.Tool) bool { return !slices.Contains(keep, t.Name) })
 }
 
 // Skilled adds the tool that loads skills, unless skills are off.

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -20,6 +21,9 @@ type Child struct {
 	Cost     float64         `json:"cost,omitempty"`
 }
 
+// Idle reports whether it is a member of the team that has nothing to do: a message or a task for it wakes it.
+func (c Child) Idle() bool { return !c.Open && c.Returned != nil && c.Returned.Idle }
+
 // Question is an open question, raised by a child or a running call.
 type Question struct {
 	event.Raised
@@ -29,11 +33,14 @@ type Question struct {
 // spawned records a new child, or that a known one works again.
 func (s *State) spawned(b event.Spawned) {
 	if c := s.child(b.Child); c != nil {
-		c.Open, c.Call, c.Background = true, b.Call, b.Background
+		c.Open, c.Call, c.Mode, c.Background = true, b.Call, b.Mode, b.Background
 		return
 	}
+	if slices.ContainsFunc(s.Children, func(c Child) bool { return b.Name != "" && strings.EqualFold(c.Name, b.Name) }) {
+		b.Name = ""
+	}
 	if len(s.Children) >= maxChildren {
-		if i := slices.IndexFunc(s.Children, func(c Child) bool { return !c.Open }); i >= 0 {
+		if i := slices.IndexFunc(s.Children, func(c Child) bool { return !c.Open && !c.Idle() }); i >= 0 {
 			s.Children = slices.Delete(slices.Clone(s.Children), i, i+1)
 		}
 	}
@@ -92,7 +99,7 @@ func (s *State) returned(b event.Returned) {
 	if c == nil || !c.Open {
 		return
 	}
-	result, from := message{Parts: b.Parts}, "agent "+strings.TrimPrefix(c.Agent+" "+b.Child[strings.LastIndexByte(b.Child, '.')+1:], " ")
+	result, from := message{Parts: b.Parts}, "agent "+cmp.Or(c.Name, strings.TrimPrefix(c.Agent+" "+b.Child[strings.LastIndexByte(b.Child, '.')+1:], " "))
 	b.Parts = nil
 	c.Open, c.Returned = false, &b
 	c.Usage, c.Cost = c.Usage.Add(b.Usage), c.Cost+b.Cost
@@ -126,7 +133,11 @@ func (s *State) dropBackground() {
 	s.Children, s.Raised = slices.Clone(s.Children), nil
 	s.Jobs, s.UnreportedEnds, s.ReportedEnds, s.LeftProcesses, s.LeftReported = nil, nil, nil, false, false
 	for i := range s.Children {
-		s.Children[i].Open = false
+		c := &s.Children[i]
+		if c.Open, c.Name = false, ""; c.Idle() {
+			back := *c.Returned
+			back.Idle, c.Returned = false, &back
+		}
 	}
 }
 

@@ -1,8 +1,10 @@
 package loop
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/inspan/inspan/event"
 )
@@ -25,10 +27,17 @@ type Task struct {
 	Holder string `json:"holder,omitempty"` // session that claimed or finished it; empty if none
 	// After are the tasks that must be done before it can be claimed, and For is the session that alone can claim
 	// it; empty: any can.
-	After  []string `json:"after,omitempty"`
-	For    string   `json:"for,omitempty"`
-	Done   bool     `json:"done,omitempty"`
-	Result string   `json:"result,omitempty"` // the outcome
+	After []string  `json:"after,omitempty"`
+	At    time.Time `json:"at,omitzero"` // it can't be claimed before
+	For   string    `json:"for,omitempty"`
+	// Assigned is the number of the event that made it For that session.
+	Assigned uint64 `json:"assigned,omitempty"`
+	Done     bool   `json:"done,omitempty"`
+	Result   string `json:"result,omitempty"` // the outcome
+	// Check is the command that must pass before it is done. Evidence is the call of Holder that ran it and found that
+	// it passes; empty as long as none has.
+	Check    string `json:"check,omitempty"`
+	Evidence string `json:"evidence,omitempty"`
 	event.Taint
 }
 
@@ -52,24 +61,34 @@ func (t Tasks) WaitsFor(task *Task) (ids []string) {
 	return ids
 }
 
+// Claimable reports whether a session can claim a task at a time.
+func (t Tasks) Claimable(task *Task, session string, now time.Time) bool {
+	return !task.Done && task.Holder == "" && (task.For == "" || task.For == session) && t.due(task, now)
+}
+
+// due reports whether nothing that a task waits for is left.
+func (t Tasks) due(task *Task, now time.Time) bool {
+	return len(t.WaitsFor(task)) == 0 && !now.Before(task.At)
+}
+
 // After returns the list after an event. Session is the owner of the list; it may release and finish the tasks of
 // others. An event that doesn't fit changes nothing.
 func (t Tasks) After(session string, e event.Event) Tasks {
 	switch b := e.Body.(type) {
 	case event.Tasked:
-		return t.tasked(session, b)
+		return t.tasked(session, b, e)
 	case event.Returned:
-		return t.release(func(holder string) bool { return holder == b.Child })
+		return t.release(func(holder string) bool { return holder == b.Child }, func(task *Task) bool { return b.Idle && !t.due(task, e.Time) })
 	case event.Forked: // the children work for the original session
-		return t.release(func(string) bool { return true })
+		return t.release(func(string) bool { return true }, func(*Task) bool { return false })
 	}
 	return t
 }
 
-func (t Tasks) tasked(session string, b event.Tasked) Tasks {
+func (t Tasks) tasked(session string, b event.Tasked, e event.Event) Tasks {
 	t.List = slices.Clone(t.List)
 	if b.Action == event.TaskAdd {
-		return t.add(b)
+		return t.add(b, e.Seq)
 	}
 	task := t.Find(b.ID)
 	if task == nil || task.Done {
@@ -77,15 +96,40 @@ func (t Tasks) tasked(session string, b event.Tasked) Tasks {
 	}
 	allowed := task.Holder == b.By || b.By == session
 	switch {
-	case b.Action == event.TaskClaim && task.Holder == "" && (task.For == "" || task.For == b.By) && len(t.WaitsFor(task)) == 0:
+	case b.Action == event.TaskClaim && t.Claimable(task, b.By, e.Time):
 		task.Holder = b.By
 	case b.Action == event.TaskRelease && allowed:
 		task.Holder = ""
-	case b.Action == event.TaskDone && allowed:
+	case b.Action == event.TaskDone && allowed && b.Check == task.Check:
 		task.Holder, task.Done, task.Result = b.By, true, b.Text
-		task.Untrusted, task.Private = task.Untrusted || b.Untrusted, task.Private || b.Private
+		if task.Check != "" {
+			task.Evidence = b.Call
+		}
+	case b.Action == event.TaskAssign && b.By == session:
+		task.Holder, task.For, task.Assigned = "", b.For, e.Seq
+	case b.Action == event.TaskEdit && (b.By == session || b.By == task.By) && t.areEarlier(b.After, task.ID):
+		task.Text, task.Check = cmp.Or(b.Text, task.Text), cmp.Or(b.Check, task.Check)
+		if b.After != nil {
+			task.After = b.After
+		}
+		if !b.At.IsZero() {
+			task.At = b.At
+		}
+	default:
+		return t
 	}
+	task.Untrusted, task.Private = task.Untrusted || b.Untrusted, task.Private || b.Private
 	return t
+}
+
+// areEarlier reports whether a task can come after others: only tasks that were added earlier, so that none waits for
+// itself.
+func (t Tasks) areEarlier(after []string, task string) bool {
+	self, _ := strconv.Atoi(task)
+	return !slices.ContainsFunc(after, func(id string) bool {
+		n, err := strconv.Atoi(id)
+		return err != nil || n < 1 || n >= self || strconv.Itoa(n) != id
+	})
 }
 
 // Added returns the task that a call added; nil if there is none.
@@ -98,14 +142,12 @@ func (t Tasks) Added(by, call string) *Task {
 	return nil
 }
 
-func (t Tasks) add(b event.Tasked) Tasks {
+func (t Tasks) add(b event.Tasked, seq uint64) Tasks {
 	if known := t.Added(b.By, b.Call); known != nil && known.Text == b.Text {
 		return t
 	}
-	for _, id := range b.After { // only earlier tasks, so that none waits for itself
-		if n, err := strconv.Atoi(id); err != nil || n < 1 || n > t.Last || strconv.Itoa(n) != id {
-			return t
-		}
+	if !t.areEarlier(b.After, strconv.Itoa(t.Last+1)) {
+		return t
 	}
 	if len(t.List) >= MaxTasks {
 		i := slices.IndexFunc(t.List, func(task Task) bool { return task.Done })
@@ -115,19 +157,23 @@ func (t Tasks) add(b event.Tasked) Tasks {
 		t.List = slices.Delete(t.List, i, i+1)
 	}
 	t.Last++
-	t.List = append(t.List, Task{ID: strconv.Itoa(t.Last), Text: b.Text, By: b.By, Call: b.Call, After: b.After, For: b.For, Taint: b.Taint})
+	task := Task{ID: strconv.Itoa(t.Last), Text: b.Text, By: b.By, Call: b.Call, After: b.After, At: b.At, For: b.For, Check: b.Check, Taint: b.Taint}
+	if task.For != "" {
+		task.Assigned = seq
+	}
+	t.List = append(t.List, task)
 	return t
 }
 
-// release reopens the unfinished tasks of matching sessions, for all.
-func (t Tasks) release(match func(session string) bool) Tasks {
+// release reopens the unfinished tasks of matching sessions, for all unless one is kept for the session.
+func (t Tasks) release(match func(session string) bool, kept func(*Task) bool) Tasks {
 	t.List = slices.Clone(t.List)
 	for i := range t.List {
 		task := &t.List[i]
 		if !task.Done && task.Holder != "" && match(task.Holder) {
 			task.Holder = ""
 		}
-		if task.For != "" && match(task.For) {
+		if task.For != "" && match(task.For) && !kept(task) {
 			task.For = ""
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/kernel/loop"
@@ -67,14 +68,46 @@ func TestTasks(t *testing.T) {
 			event.Returned{Child: "a"},
 		}, "1 2:b 3:a!"},
 		"a fork has no holders": {[]event.Body{add, add, do("claim", "1", "a"), do("done", "2", "s"), event.Forked{From: "x"}}, "1 2:s!"},
-		"a call made again":     {[]event.Body{called("1", "x"), called("1", "x"), called("1", "y"), called("2", "x")}, "1 2 3"},
-		"unknown action":        {[]event.Body{add, do("steal", "1", "s")}, "1"},
+		"an idle one keeps what can't be claimed": {
+			[]event.Body{add, later("a", "1"), later("a"), event.Returned{Child: "a", Idle: true}, do("claim", "3", "b"), do("done", "1", "s"), do("claim", "2", "b"), do("claim", "2", "a")},
+			"1:s! 2:a 3:b",
+		},
+		"assigned": {[]event.Body{
+			add, do("claim", "1", "a"),
+			event.Tasked{Action: event.TaskAssign, ID: "1", By: "s", For: "b"},
+			do("claim", "1", "a"), do("done", "1", "a"), do("claim", "1", "b"),
+		}, "1:b"},
+		"not by others to others": {[]event.Body{add, do("claim", "1", "a"), event.Tasked{Action: event.TaskAssign, ID: "1", By: "a", For: "b"}}, "1:a"},
+		"not before its time":     {[]event.Body{event.Tasked{Action: event.TaskAdd, By: "s", Text: "t", At: time.Unix(9, 0)}, do("claim", "1", "a")}, "1"},
+		"edited": {[]event.Body{
+			event.Tasked{Action: event.TaskAdd, By: "s", Text: "t", At: time.Unix(9, 0)},
+			add, later("", "2"),
+			event.Tasked{Action: event.TaskEdit, ID: "1", By: "s", At: time.Unix(-9, 0)},
+			do("claim", "1", "a"),
+			event.Tasked{Action: event.TaskEdit, ID: "3", By: "s", After: []string{}},
+			do("claim", "3", "a"),
+			event.Tasked{Action: event.TaskEdit, ID: "2", By: "s", After: []string{"3"}},
+			do("claim", "2", "a"), // it would wait for itself
+		}, "1:a 2:a 3:a"},
+		"not edited by others": {[]event.Body{add, event.Tasked{Action: event.TaskEdit, ID: "1", By: "b", At: time.Unix(9, 0)}, do("claim", "1", "a")}, "1:a"},
+		"done after its check": {[]event.Body{
+			event.Tasked{Action: event.TaskAdd, By: "s", Text: "t", Check: "make"},
+			do("claim", "1", "a"), do("done", "1", "a"), do("done", "1", "s"),
+			event.Tasked{Action: event.TaskDone, ID: "1", By: "a", Check: "true"},
+		}, "1:a"},
+		"with its check": {[]event.Body{
+			event.Tasked{Action: event.TaskAdd, By: "s", Text: "t", Check: "make"},
+			do("claim", "1", "a"),
+			event.Tasked{Action: event.TaskDone, ID: "1", By: "a", Check: "make"},
+		}, "1:a!"},
+		"a call made again": {[]event.Body{called("1", "x"), called("1", "x"), called("1", "y"), called("2", "x")}, "1 2 3"},
+		"unknown action":    {[]event.Body{add, do("steal", "1", "s")}, "1"},
 	} {
 		var list loop.Tasks
 		for _, b := range tc.bodies {
 			before := list
 			kept := listed(before)
-			list = list.After("s", event.Event{Body: b})
+			list = list.After("s", event.Event{Body: b, Time: time.Unix(5, 0)})
 			if listed(before) != kept {
 				t.Errorf("%s: %T changed the list before it", name, b)
 			}
@@ -142,5 +175,31 @@ func TestTasksInState(t *testing.T) {
 	apply(&s, event.Returned{Child: "s.1"})
 	if listed(s.Tasks) != "1" {
 		t.Errorf("after the child has come back: %s", listed(s.Tasks))
+	}
+}
+
+// TestMembersInState checks that the first of two members has a name, that an idle one is idle until it works again, and
+// that a fork has neither: its members belong to the original.
+func TestMembersInState(t *testing.T) {
+	var s loop.State
+	apply := func(bodies ...event.Body) {
+		for _, b := range bodies {
+			if err := s.Apply(event.Event{Seq: s.Seq + 1, Session: "s", Body: b}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	apply(event.Opened{Root: "/w"}, event.Said{}, event.Spawned{Child: "s.1", Name: "scout", Mode: "plan"}, event.Spawned{Child: "s.2", Name: "SCOUT"})
+	apply(event.Returned{Child: "s.1", Idle: true}, event.Returned{Child: "s.2"})
+	if c := s.Children; c[0].Name != "scout" || c[1].Name != "" || !c[0].Idle() || c[1].Idle() {
+		t.Errorf("%+v", c)
+	}
+	apply(event.Spawned{Child: "s.1", Name: "scout", Mode: "edit"})
+	if c := s.Children[0]; c.Idle() || !c.Open || c.Mode != "edit" {
+		t.Errorf("%+v", c)
+	}
+	apply(event.Returned{Child: "s.1", Idle: true}, event.Forked{From: "s"})
+	if c := s.Children[0]; c.Idle() || c.Name != "" {
+		t.Errorf("%+v", c)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -178,8 +179,11 @@ func (s *Store) Review(root string, items []Item) (Review, error) {
 
 // ReviewRunning reviews the content in a workspace that would run programs or change inspan's behaviour. A sum
 // that is not empty names exact content that is also trusted, see [Sum]. The team's memory is not included: it
-// runs nothing, and changes during work.
+// runs nothing, and changes during work. A workspace that is not on this machine has none.
 func (s *Store) ReviewRunning(root, sum string) (Review, error) {
+	if _, err := os.Lstat(root); root != "" && sum == "" && errors.Is(err, fs.ErrNotExist) {
+		return Review{}, nil
+	}
 	items, err := Find(root)
 	if err != nil {
 		return Review{}, err

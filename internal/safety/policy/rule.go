@@ -167,7 +167,7 @@ func (r Rule) checkPattern() error {
 // toolsWithoutPattern returns the built-in tools whose calls have no command, path or host for a pattern to match.
 func toolsWithoutPattern() []string {
 	return []string{
-		"ask_user", "call_tool", "history", "manage_agents", "mcp_resource", "mcp_server_list", "oauth_flow", "plan_workflow", "return_result",
+		"ask_user", "call_tool", "finish_task", "history", "manage_agents", "mcp_resource", "mcp_server_list", "oauth_flow", "plan_workflow", "return_result",
 		"team", "todo", "tool_search", "tool_types",
 	}
 }

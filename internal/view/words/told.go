@@ -59,7 +59,7 @@ func Told(body event.Body) (told string, notice bool) {
 	case event.Rewound:
 		return fmt.Sprintf("the conversation was rewound to event %d", b.To), false
 	case event.Spawned:
-		return "agent " + Agent(b.Agent, b.Child) + " started: " + b.Task, false
+		return "agent " + cmp.Or(b.Name, Agent(b.Agent, b.Child)) + " started: " + b.Task, false
 	case event.Returned:
 		return returned(b), b.Reason != event.ReasonDone
 	case event.Paused:

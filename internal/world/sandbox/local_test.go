@@ -1,8 +1,10 @@
 package sandbox_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/inspan/inspan/harnesstest"
@@ -28,6 +30,43 @@ func TestLocalNeedsDirectory(t *testing.T) {
 		if env, err := sandbox.Local(root, nil, sandbox.Options{}); err == nil {
 			t.Errorf("opened %s as %s", root, env.Root)
 		}
+	}
+}
+
+// TestChangesOfSessions checks that no change is lost if several sessions change the same file at once.
+func TestChangesOfSessions(t *testing.T) {
+	const sessions, changes = 6, 20
+	root := t.TempDir()
+	path := filepath.Join(root, "f")
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range sessions {
+		env, err := sandbox.Local(root, nil, sandbox.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wg.Go(func() {
+			for done := 0; done < changes; {
+				before, err := os.ReadFile(path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				switch err := env.Files.Change(t.Context(), tool.Change{Path: path, Data: append(before, '.'), If: tool.Digest(before)}); {
+				case err == nil:
+					done++
+				case !errors.Is(err, tool.ErrChanged):
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if data, err := os.ReadFile(path); err != nil || len(data) != sessions*changes {
+		t.Errorf("%d of %d changes, %v", len(data), sessions*changes, err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"syscall"
 
@@ -23,8 +24,9 @@ type files struct {
 	temp  *Temp      // nil: the machine's folders for temporary files
 	look  *Looker
 	pass  tool.Pass // sensitive places that are open
-	// change makes Change.If and the change itself one step within this process. Another process can still
-	// write in between, except that NoFile holds against all.
+	// change makes Change.If and the change itself one step within this session, and a lock of the folder, except on
+	// Windows, among all sessions of the machine. A program that takes no lock can still write in between, except that
+	// NoFile holds against all.
 	change *sync.Mutex
 }
 
@@ -117,6 +119,11 @@ func (f *files) Change(ctx context.Context, c tool.Change) error {
 	held, err := f.holdFolder(at, c)
 	if err == nil {
 		defer held.release()
+		if c.If != "" && runtime.GOOS != "windows" { // other sessions, here or in another process, change the same files
+			if lock, unlocked := keep.LockFolder(ctx, filepath.Dir(held.path), keep.Patience); unlocked == nil {
+				defer lock.Close()
+			}
+		}
 		own := !c.Remove && f.isOwn(path)
 		if err = held.truePath(apply(held.path, c)); err == nil && own {
 			f.look.NoteMade(at)
