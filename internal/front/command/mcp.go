@@ -35,6 +35,9 @@ func (c *command) mcpList() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := a.Permission.Inert(root, "", c.warn); err != nil {
+				return err
+			}
 			hub, err := a.Hubs.Settled(cmd.Context(), root, c.warn)
 			if err != nil {
 				return err
