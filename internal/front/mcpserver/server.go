@@ -180,6 +180,9 @@ func (s *Server) options() *sdk.ServerOptions {
 	if s.Tools != nil && s.Skills != nil {
 		o.Capabilities.Prompts = &sdk.PromptCapabilities{}
 	}
+	if s.Host != nil {
+		o.Capabilities.Resources = &sdk.ResourceCapabilities{}
+	}
 	if s.prepare != nil {
 		s.prepare(o)
 	}

@@ -100,6 +100,7 @@ func (r *tenant) registerTools() {
 	}
 	if r.server.Host != nil {
 		r.sdk.AddTool(agentTool(), r.runAgent)
+		r.sdk.AddResourceTemplate(sessionTemplate(), r.transcript)
 	}
 }
 
