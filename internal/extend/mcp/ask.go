@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"net/url"
 	"strings"
 	"unicode"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/secret"
+	"github.com/inspan/inspan/internal/view/words"
 )
 
 const maxAsked = 32 << 10 // bytes of a schema of what is asked
@@ -50,16 +50,15 @@ type asker func(ctx context.Context, question string, options []string) (string,
 
 // visit asks the person to do something in a browser. It only shows the address and opens nothing.
 func visit(ctx context.Context, ask asker, message, address string) (*sdk.ElicitResult, error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" ||
-		u.User != nil || len(address) > 2000 || text.Visible(address) != address {
-		return &sdk.ElicitResult{Action: "decline"}, nil //nolint:nilerr // nobody could tell where it leads
+	question, options, ok := words.VisitQuestion(message, address)
+	if !ok {
+		return &sdk.ElicitResult{Action: "decline"}, nil
 	}
-	answer, err := ask(ctx, message+"\nIt wants you to go to "+u.Hostname()+":\n"+address, []string{"done", "no"})
+	answer, err := ask(ctx, question, options)
 	switch {
 	case err != nil:
 		return &sdk.ElicitResult{Action: "cancel"}, nil //nolint:nilerr // the server need not know why
-	case answer == "done":
+	case answer == options[0]:
 		return &sdk.ElicitResult{Action: "accept"}, nil
 	}
 	return &sdk.ElicitResult{Action: "decline"}, nil

@@ -23,8 +23,13 @@ type toolArgs struct {
 }
 
 // Tool returns the tool that shows a model the skills of the library.
-func (l *Library) Tool() tool.Tool {
-	t := tool.New("skill", toolDoc, func(_ context.Context, _ *tool.Call, in toolArgs) (tool.Result, error) {
+func (l *Library) Tool() tool.Tool { return l.tool("skill", false) }
+
+// Typed returns the tool for a person, who may invoke manual skills too, under another name.
+func (l *Library) Typed(name string) tool.Tool { return l.tool(name, true) }
+
+func (l *Library) tool(name string, typed bool) tool.Tool {
+	t := tool.New(name, toolDoc, func(_ context.Context, _ *tool.Call, in toolArgs) (tool.Result, error) {
 		if in.File != "" {
 			return l.fileResult(in)
 		}
@@ -32,7 +37,7 @@ func (l *Library) Tool() tool.Tool {
 		if err != nil {
 			return tool.Result{}, err
 		}
-		if s.Manual {
+		if s.Manual && !typed {
 			return tool.Result{}, fmt.Errorf("only a person may invoke the skill %s; if it is needed, ask them to type /%s", s.Name, s.Name)
 		}
 		r := tool.Text(text)

@@ -59,10 +59,46 @@ func (st *session) ask(ctx context.Context, t *turn, p inspan.Pending) (event.Bo
 	if !p.Asks {
 		return st.askConsent(ctx, t, p)
 	}
-	if _, more := st.agent.capabilities(); more.forms() {
+	_, more := st.agent.capabilities()
+	message, address, visit := words.Visit(p.Call)
+	switch {
+	case visit && more.visits():
+		return st.askVisit(ctx, p, message, address)
+	case !visit && more.forms(): // a form has no place for an address
 		return st.askForm(ctx, p)
 	}
 	return st.askChoice(ctx, t, p)
+}
+
+// askVisit lets the client open an address for the person. The client shows the address and asks first.
+func (st *session) askVisit(ctx context.Context, p inspan.Pending, message, address string) (event.Body, error) {
+	action, _, err := st.elicit(ctx, elicitation{
+		CallID: p.Call.ID, Mode: "url", Message: text.VisibleLines(message),
+		ID: fmt.Sprintf("%s/%d", st.id, p.Question), URL: address,
+	})
+	if err != nil || action != "accept" && action != "decline" {
+		return words.Dismissed(p.Call.ID), err
+	}
+	_, options := words.Question(p.Call)
+	chosen := options[0]
+	if action == "decline" {
+		chosen = options[1]
+	}
+	d, _ := words.Answer(p.Call, chosen)
+	return d, nil
+}
+
+// elicit asks the person by a dialog of the client. The action is empty if the client refused to show it.
+func (st *session) elicit(ctx context.Context, e elicitation) (action string, content map[string]any, err error) {
+	e.SessionID = st.id
+	var answer elicited
+	err = st.agent.conn.Call(ctx, wire.ClientMethodElicitationCreate, e, &answer)
+	var refused *jsonrpc.Error
+	if errors.As(err, &refused) {
+		st.agent.logf("elicitation: %v", err)
+		return "", nil, nil
+	}
+	return answer.Action, answer.Content, err
 }
 
 // consents returns the possible answers about a call, each with the word of words.Decision that it stands for.
@@ -214,19 +250,17 @@ func (st *session) askForm(ctx context.Context, p inspan.Pending) (event.Body, e
 		fields["words"] = formField{Type: "string", Title: "Or in your own words"}
 		required = nil
 	}
-	var answer formAnswer
-	err := st.agent.conn.Call(ctx, wire.ClientMethodElicitationCreate, form{
-		SessionID: st.id, CallID: p.Call.ID, Mode: "form", Message: cmp.Or(text.VisibleLines(question), text.VisibleLines(p.Preview)),
-		Schema: formSchema{Type: "object", Properties: fields, Required: required},
-	}, &answer)
-	var refused *jsonrpc.Error
-	if err != nil && !errors.As(err, &refused) {
+	action, content, err := st.elicit(ctx, elicitation{
+		CallID: p.Call.ID, Mode: "form", Message: cmp.Or(text.VisibleLines(question), text.VisibleLines(p.Preview)),
+		Schema: &formSchema{Type: "object", Properties: fields, Required: required},
+	})
+	if err != nil {
 		return nil, err
 	}
-	own, _ := answer.Content["words"].(string)
-	choice, _ := answer.Content["choice"].(string)
+	own, _ := content["words"].(string)
+	choice, _ := content["choice"].(string)
 	d, problem := words.Answer(p.Call, cmp.Or(strings.TrimSpace(own), choice))
-	if refused == nil && answer.Action == "accept" && problem == "" {
+	if action == "accept" && problem == "" {
 		return d, nil
 	}
 	return words.Dismissed(p.Call.ID), nil

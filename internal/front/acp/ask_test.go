@@ -16,6 +16,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -244,5 +245,47 @@ func TestRaised(t *testing.T) {
 	if !strings.Contains(all, "it is red") || len(e.questions()) != 1 ||
 		strings.Count(all, "completed") != 2 || strings.Count(all, "failed") != 1 {
 		t.Errorf("asked %d times:\n%s", len(e.questions()), all)
+	}
+}
+
+// TestVisit sends the person to an address through the client, and asks for it in a form only what a form may ask for.
+func TestVisit(t *testing.T) {
+	const address = "https://bank.example/login?x=1"
+	question, options, _ := words.VisitQuestion("The MCP server bank asks: log in", address)
+	for name, tc := range map[string]struct {
+		ways         wire.ElicitationCapabilities
+		visit, want  string
+		opened, asks int
+	}{
+		"accepted":       {wire.ElicitationCapabilities{Url: &wire.ElicitationUrlCapabilities{}}, "accept", "it is done", 1, 0},
+		"declined":       {wire.ElicitationCapabilities{Url: &wire.ElicitationUrlCapabilities{}}, "decline", "it is no", 1, 0},
+		"cancelled":      {wire.ElicitationCapabilities{Url: &wire.ElicitationUrlCapabilities{}}, "cancel", `it is\n`, 1, 0},
+		"fails":          {wire.ElicitationCapabilities{Url: &wire.ElicitationUrlCapabilities{}}, "", `it is\n`, 1, 0},
+		"only forms":     {wire.ElicitationCapabilities{Form: &wire.ElicitationFormCapabilities{}}, "accept", "it is done", 0, 1},
+		"no elicitation": {wire.ElicitationCapabilities{}, "accept", "it is done", 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asker := tool.New("bank", "asks", func(ctx context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
+				answer, err := c.Ask(ctx, question, options)
+				return tool.Text("it is " + answer), err
+			})
+			asker.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return []tool.Effect{}, nil }
+			e := edit(t, wire.ClientCapabilities{Elicitation: &tc.ways}, func(a *inspan.Agent) { a.Tools = append(a.Tools, asker) })
+			e.permit, e.visit = choose("1"), tc.visit
+			e.prompt("call: bank {}")
+			if got := shown(e.calls()[0]); !strings.Contains(got, tc.want) || len(e.sent) != tc.opened || len(e.questions()) != tc.asks {
+				t.Errorf("asked %d times, sent %+v: %s", len(e.questions()), e.sent, got)
+			}
+			for _, sent := range e.sent {
+				if sent.Url != address || sent.Message != "The MCP server bank asks: log in" || sent.ElicitationId == "" {
+					t.Errorf("sent %+v", sent)
+				}
+			}
+			for _, q := range e.questions() {
+				if !strings.Contains(shown(wire.SessionUpdateToolCall{Content: q.ToolCall.Content}), address) {
+					t.Errorf("the address is not shown: %+v", q)
+				}
+			}
+		})
 	}
 }

@@ -52,6 +52,7 @@ type editor struct {
 	session wire.SessionId
 
 	permit func(wire.RequestPermissionRequest) (wire.RequestPermissionResponse, error)
+	visit  string // the action of a person who is sent to an address
 	read   func(path string) (string, error)
 	write  func(path, text string) error
 	screens
@@ -60,7 +61,8 @@ type editor struct {
 	changed chan struct{} // closed and replaced whenever something comes
 	updates []wire.SessionNotification
 	asked   []wire.RequestPermissionRequest
-	dropped int // questions that the agent took back
+	sent    []wire.UnstableCreateElicitationUrl // addresses that the person was sent to
+	dropped int                                 // questions that the agent took back
 }
 
 type lockedBuffer struct {
@@ -371,6 +373,26 @@ func (e *editor) RequestPermission(ctx context.Context, p wire.RequestPermission
 	<-ctx.Done()
 	e.note(func() { e.dropped++ })
 	return wire.RequestPermissionResponse{}, ctx.Err()
+}
+
+func (e *editor) UnstableCreateElicitation(_ context.Context, p wire.UnstableCreateElicitationRequest) (wire.UnstableCreateElicitationResponse, error) {
+	if p.Url == nil {
+		return wire.UnstableCreateElicitationResponse{}, wire.NewInvalidParams("it asks for a form")
+	}
+	e.note(func() { e.sent = append(e.sent, *p.Url) })
+	switch e.visit {
+	case "accept":
+		return wire.NewUnstableCreateElicitationResponseAccept(), nil
+	case "decline":
+		return wire.NewUnstableCreateElicitationResponseDecline(), nil
+	case "cancel":
+		return wire.NewUnstableCreateElicitationResponseCancel(), nil
+	}
+	return wire.UnstableCreateElicitationResponse{}, wire.NewInternalError("no browser")
+}
+
+func (e *editor) UnstableCompleteElicitation(context.Context, wire.UnstableCompleteElicitationNotification) error {
+	return nil
 }
 
 func (e *editor) ReadTextFile(_ context.Context, p wire.ReadTextFileRequest) (wire.ReadTextFileResponse, error) {

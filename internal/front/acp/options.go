@@ -17,9 +17,10 @@ import (
 
 // Ids of the options of a session.
 const (
-	optionMode   = "mode"
-	optionModel  = "model"
-	optionEffort = "effort"
+	optionMode     = "mode"
+	optionModel    = "model"
+	optionEffort   = "effort"
+	optionPatience = "patience"
 )
 
 // modes returns the modes, and the one that applies from the next run on.
@@ -58,7 +59,7 @@ func (st *session) configOptions() []wire.SessionConfigOption {
 		modes = append(modes, wire.SessionConfigSelectOption{Value: wire.SessionConfigValueId(m), Name: name, Description: &doc})
 	}
 	st.mu.Lock()
-	model, effort := cmp.Or(st.model, st.session.Status().Route), st.effort
+	model, effort, patient := cmp.Or(st.model, st.session.Status().Route), st.effort, st.patient
 	st.mu.Unlock()
 	var models, efforts wire.SessionConfigSelectOptionsUngrouped
 	for _, name := range st.agent.models(model) {
@@ -73,12 +74,25 @@ func (st *session) configOptions() []wire.SessionConfigOption {
 	if effort != "" {
 		efforts = efforts[1:] // the vendor's default can't be restored
 	}
-	return []wire.SessionConfigOption{
+	list := []wire.SessionConfigOption{
 		choose(optionMode, "Mode", "how much runs unasked", category, string(mode), modes),
 		choose(optionModel, "Model", "who answers", wire.SessionConfigOptionCategoryModel, model, models),
 		choose(optionEffort, "Effort", "how much the model thinks",
 			wire.SessionConfigOptionCategoryThoughtLevel, cmp.Or(effort, "default"), efforts),
 	}
+	if _, more := st.agent.capabilities(); more.switches() {
+		list = append(list, switchPatience(patient))
+	}
+	return list
+}
+
+// switchPatience returns the option to retry for long.
+func switchPatience(on bool) wire.SessionConfigOption {
+	doc, category := "a model that is unavailable is tried again for 15 minutes, and for a day if a quota is used up",
+		wire.SessionConfigOptionCategory("model_config")
+	return wire.SessionConfigOption{Boolean: &wire.SessionConfigOptionBoolean{
+		Type: "boolean", Id: optionPatience, Name: "Keep trying", Description: &doc, Category: &category, CurrentValue: on,
+	}}
 }
 
 func choose(id, name, doc string, category wire.SessionConfigOptionCategory, current string,
@@ -176,24 +190,31 @@ func (st *session) deferMode(mode tool.Mode) error {
 	return nil
 }
 
-func (a *agent) setOption(p wire.SetSessionConfigOptionRequest) slowPart {
-	if p.ValueId == nil {
-		return failWith(invalid("the options here are chosen from a list"))
-	}
-	st, err := a.session(p.ValueId.SessionId)
+func (a *agent) setOption(p optionRequest) slowPart {
+	st, err := a.session(wire.SessionId(p.SessionID))
 	if err != nil {
 		return failWith(err)
 	}
-	value := string(p.ValueId.Value)
-	id := string(p.ValueId.ConfigId)
-	switch id {
-	case optionMode:
-		err = st.deferMode(tool.Mode(value))
-	case optionEffort:
-		err = st.deferEffort(value)
-	case optionModel:
-	default:
+	_, more := a.capabilities()
+	id := p.ConfigID
+	value, isText := p.Value.(string)
+	on, isSwitch := p.Value.(bool)
+	switch {
+	case id == optionPatience && more.switches():
+		if p.Type != "boolean" || !isSwitch {
+			return failWith(invalid("the option %q has the type boolean: true or false", id))
+		}
+		st.mu.Lock()
+		st.patient = on
+		st.mu.Unlock()
+	case !slices.Contains([]string{optionMode, optionEffort, optionModel}, id):
 		err = invalid("there is no option %.60q", id)
+	case !isText:
+		err = invalid("the option %q is chosen from a list", id)
+	case id == optionMode:
+		err = st.deferMode(tool.Mode(value))
+	case id == optionEffort:
+		err = st.deferEffort(value)
 	}
 	if err != nil {
 		return failWith(err)
@@ -270,7 +291,7 @@ func (st *session) storeChoices() error {
 	if status.Turns == 0 || status.Active || st.isGone() {
 		return nil
 	}
-	if err := st.changeModel(st.ctx); err != nil {
+	if err := st.reopen(st.ctx); err != nil {
 		return unconfigured(err)
 	}
 	held := st.takeDeferred()
@@ -292,16 +313,17 @@ func (st *session) isGone() bool {
 	return st.closed
 }
 
-// changeModel opens the session again with the chosen model, if there is one. The caller drives.
-func (st *session) changeModel(ctx context.Context) error {
+// reopen opens the session again with the chosen model and patience, if they are others. The caller drives.
+func (st *session) reopen(ctx context.Context) error {
 	st.mu.Lock()
 	name, old, was := st.model, st.session, st.options
-	st.model = ""
-	if name != "" {
-		st.options.Model, st.options.Mode = name, "" // the session has a mode
+	same := name == "" && st.patient == was.RetryLong
+	if !same {
+		st.model, st.options.RetryLong = "", st.patient
+		st.options.Model, st.options.Mode = name, "" // if empty, those of the session
 	}
 	st.mu.Unlock()
-	if name == "" {
+	if same {
 		return nil
 	}
 	if err := old.Close(); err != nil {
@@ -311,7 +333,7 @@ func (st *session) changeModel(ctx context.Context) error {
 	s, err := st.enter(open)
 	if err != nil {
 		st.mu.Lock()
-		st.options = was
+		st.options, st.patient = was, was.RetryLong
 		st.mu.Unlock()
 		var again error
 		if s, again = st.enter(open); again != nil {

@@ -39,6 +39,7 @@ type session struct {
 	held      []event.Body            // inputs for the beginning of the next run
 	model     string                  // model from the next run on; empty if unchanged
 	effort    string                  // as far as known
+	patient   bool                    // from the next run on, an unavailable model is retried for long
 	mine      []string                // the client's own messages that are not folded yet, which it knows
 	warned    []string                // warnings that the person was not told yet
 	offered   []wire.AvailableCommand // commands that the client knows
@@ -47,7 +48,7 @@ type session struct {
 }
 
 func newSession(a *agent, cwd, root string, list []mcp.Server) *session {
-	st := &session{agent: a, options: a.Options, servers: list, cwd: cwd, root: root}
+	st := &session{agent: a, options: a.Options, servers: list, cwd: cwd, root: root, patient: a.Options.RetryLong}
 	st.ctx, st.stop = context.WithCancel(context.WithoutCancel(a.conn.Context()))
 	return st
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 )
@@ -431,6 +432,83 @@ func TestModel(t *testing.T) {
 	}
 	if st := routeInLog(t, e); st != "script/other" {
 		t.Errorf("the log says %s", st)
+	}
+}
+
+// TestKeepTrying shows the option to clients that show options which are on or off, and opens the session again with it,
+// with the model and the mode that it has.
+func TestKeepTrying(t *testing.T) {
+	var made []string
+	s := serverIn(t.TempDir(), nil)
+	inner := s.Host
+	s.Host = func(o app.Options, warn func(string)) *inspan.Host {
+		h := inner(o, warn)
+		agent := h.Agent
+		h.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+			made = append(made, fmt.Sprint(o.RetryLong))
+			if o.RetryLong && len(made) > 5 {
+				return nil, fmt.Errorf("a rule can't be read")
+			}
+			return agent(ctx, at)
+		}
+		return h
+	}
+	e := start(t, s, folder(t), wire.ClientCapabilities{})
+	first, err := e.conn.NewSession(t.Context(), wire.NewSessionRequest{Cwd: e.root, McpServers: []wire.McpServer{}})
+	if err != nil || len(first.ConfigOptions) != 3 {
+		t.Fatalf("%v, %v", err, first.ConfigOptions)
+	}
+	e.session = first.SessionId
+	set := func(id string, value any) (string, error) {
+		p := wire.SetSessionConfigOptionRequest{}
+		switch v := value.(type) {
+		case bool:
+			p.Boolean = &wire.SetSessionConfigOptionBoolean{SessionId: e.session, ConfigId: wire.SessionConfigId(id), Value: v}
+		case string:
+			p.ValueId = &wire.SetSessionConfigOptionValueId{SessionId: e.session, ConfigId: wire.SessionConfigId(id), Value: wire.SessionConfigValueId(v)}
+		}
+		r, err := e.conn.SetSessionConfigOption(t.Context(), p)
+		if err != nil {
+			return "", err
+		}
+		b := r.ConfigOptions[3].Boolean
+		return fmt.Sprintln(r.ConfigOptions[0].Select.CurrentValue, b.Id, b.CurrentValue), nil
+	}
+	if got, err := set("patience", true); err == nil {
+		t.Errorf("a client that does not show it has set it: %s", got)
+	}
+	fmt.Fprintln(e.in, `{"jsonrpc":"2.0","id":"again","method":"initialize","params":{"protocolVersion":1,`+
+		`"clientCapabilities":{"session":{"configOptions":{"boolean":{}}}}}}`)
+	testkit.WaitFor(t, "the option", func() bool { _, err := set("patience", false); return err == nil })
+	for _, bad := range []struct {
+		id    string
+		value any
+	}{{"patience", "true"}, {"mode", true}, {"model", false}, {"none", true}} {
+		if got, err := set(bad.id, bad.value); err == nil {
+			t.Errorf("%v is taken: %s", bad, got)
+		}
+	}
+	e.prompt("say: one")
+	if _, err := e.conn.SetSessionMode(t.Context(), wire.SetSessionModeRequest{SessionId: e.session, ModeId: "edit"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, on := range []bool{true, true, false} {
+		want := fmt.Sprintln("edit patience", on)
+		if got, err := set("patience", on); err != nil || got != want {
+			t.Errorf("%s, %v, want %s", got, err, want)
+		}
+	}
+	e.prompt("say: two")
+	if diff := cmp.Diff([]string{"false", "true", "false"}, made); diff != "" || e.text() != "onetwo" {
+		t.Error(diff, e.text())
+	}
+	made = append(made, "", "")
+	if got, err := set("patience", true); err == nil {
+		t.Errorf("it works without rules: %s", got)
+	}
+	e.prompt("say: three") // as before
+	if e.text() != "onetwothree" {
+		t.Error(e.text())
 	}
 }
 

@@ -132,7 +132,7 @@ func (a *agent) cancel(p wire.CancelNotification) slowPart {
 // runTurn runs the session until nothing is left to do, or it needs the person's words. Decisions left from an
 // earlier run come first.
 func (st *session) runTurn(t *turn, said []event.Body) (any, error) {
-	if err := st.changeModel(st.ctx); err != nil {
+	if err := st.reopen(st.ctx); err != nil {
 		return nil, unconfigured(err)
 	}
 	var err error

@@ -31,9 +31,13 @@ type extras struct {
 	Session *struct {
 		Notices    *struct{} `json:"notices"`
 		Compaction *struct{} `json:"compaction"`
+		Options    *struct {
+			Boolean *struct{} `json:"boolean"`
+		} `json:"configOptions"`
 	} `json:"session"`
 	Elicitation *struct {
 		Form *struct{} `json:"form"`
+		URL  *struct{} `json:"url"`
 	} `json:"elicitation"`
 }
 
@@ -45,6 +49,14 @@ func (e extras) compactions() bool { return e.Session != nil && e.Session.Compac
 
 // forms reports whether the client can show a form to the person.
 func (e extras) forms() bool { return e.Elicitation != nil && e.Elicitation.Form != nil }
+
+// visits reports whether the client can open an address for the person.
+func (e extras) visits() bool { return e.Elicitation != nil && e.Elicitation.URL != nil }
+
+// switches reports whether the client shows options that are on or off.
+func (e extras) switches() bool {
+	return e.Session != nil && e.Session.Options != nil && e.Session.Options.Boolean != nil
+}
 
 // addFields adds fields that the SDK lacks to the answer of initialize.
 func addFields(r wire.InitializeResponse) (any, error) {
@@ -88,13 +100,24 @@ func (r steerRequest) blocks() ([]wire.ContentBlock, error) {
 	return blocks, nil
 }
 
-// form is the params of elicitation/create for one question.
-type form struct {
-	SessionID string     `json:"sessionId"`
-	CallID    string     `json:"toolCallId,omitempty"`
-	Mode      string     `json:"mode"`
-	Message   string     `json:"message"`
-	Schema    formSchema `json:"requestedSchema"`
+// optionRequest is the params of session/set_config_option. The SDK refuses texts of a type that it does not know,
+// which the protocol allows.
+type optionRequest struct {
+	SessionID string `json:"sessionId"`
+	ConfigID  string `json:"configId"`
+	Type      string `json:"type"`
+	Value     any    `json:"value"`
+}
+
+// elicitation is the params of elicitation/create: a form for one question, or an address to visit.
+type elicitation struct {
+	SessionID string      `json:"sessionId"`
+	CallID    string      `json:"toolCallId,omitempty"`
+	Mode      string      `json:"mode"` // form or url
+	Message   string      `json:"message"`
+	Schema    *formSchema `json:"requestedSchema,omitempty"`
+	ID        string      `json:"elicitationId,omitempty"`
+	URL       string      `json:"url,omitempty"`
 }
 
 type formSchema struct {
@@ -109,10 +132,10 @@ type formField struct {
 	Enum  []string `json:"enum,omitempty"`
 }
 
-// formAnswer is the content of a form that the person filled in.
-type formAnswer struct {
-	Action  string         `json:"action"` // accept, decline or cancel
-	Content map[string]any `json:"content"`
+// elicited is the answer to an elicitation.
+type elicited struct {
+	Action  string         `json:"action"`  // accept, decline or cancel
+	Content map[string]any `json:"content"` // of a form that the person filled in
 }
 
 // notice is a session update with text beside the conversation.

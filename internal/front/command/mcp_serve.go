@@ -31,7 +31,7 @@ func (c *command) mcpServe() *cobra.Command {
 			defer stop()
 			called := f.Options
 			called.Model, called.NoServers, called.AllTools = "script", true, true // the client is the model, and has its own servers
-			s := &mcpserver.Server{Tools: a.Host(called, c.warn), Names: names, Root: f.cwd}
+			s := &mcpserver.Server{Tools: a.Host(called, c.warn), Skills: a.Extensions.Skills(f.cwd), Names: names, Root: f.cwd}
 			if !noAgent {
 				s.Host = a.Host(f.Options, c.warn)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/internal/view/words"
@@ -104,7 +105,7 @@ func (r *tenant) session(id string) (*inspan.Session, error) {
 // errNoSession is the only answer about sessions that are not the client's.
 var errNoSession = errors.New("there is no such session; leave session out to begin a new one")
 
-// isOwnSession reports whether run_agent began a session for this principal. Other sessions may have more rights, and
+// isOwnSession reports whether run_agent began a session for this principal in this workspace. Other sessions may have more rights, and
 // are hidden from the client.
 func (r *tenant) isOwnSession(id string) error {
 	if id == "last" || strings.ContainsAny(id, `/\`) {
@@ -116,7 +117,7 @@ func (r *tenant) isOwnSession(id string) error {
 		}
 		switch b := e.Body.(type) {
 		case event.Opened:
-			if b.Parent != "" || e.Session != id {
+			if b.Parent != "" || e.Session != id || keep.Real(b.Root) != keep.Real(r.server.Root) {
 				return errNoSession
 			}
 		case event.Said:
@@ -127,6 +128,31 @@ func (r *tenant) isOwnSession(id string) error {
 		}
 	}
 	return errNoSession
+}
+
+// sessionScheme is the beginning of the address of a session as a resource.
+const sessionScheme = "inspan://sessions/"
+
+func sessionTemplate() *sdk.ResourceTemplate {
+	return &sdk.ResourceTemplate{
+		URITemplate: sessionScheme + "{id}", Name: "session", MIMEType: "text/markdown",
+		Description: "The transcript of a session that run_agent returned, as far as it is",
+	}
+}
+
+// transcript returns a session of the client as a resource.
+func (r *tenant) transcript(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+	id := strings.TrimPrefix(req.Params.URI, sessionScheme)
+	if err := r.isOwnSession(id); err != nil {
+		return nil, sdk.ResourceNotFoundError(req.Params.URI)
+	}
+	var out strings.Builder
+	if err := transcript.Markdown(&out, r.server.Host.Events(ctx, id)); err != nil {
+		return nil, err
+	}
+	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{
+		URI: req.Params.URI, MIMEType: "text/markdown", Text: text.Clean(bounded(out.String())),
+	}}}, nil
 }
 
 // account sums up a run.

@@ -27,6 +27,15 @@ func (c *client) agent(ctx context.Context, args map[string]any) (*sdk.CallToolR
 	return c.CallTool(ctx, p)
 }
 
+// transcript reads a session as a resource.
+func (c *client) transcript(ctx context.Context, session string) (string, error) {
+	res, err := c.ReadResource(ctx, &sdk.ReadResourceParams{URI: "inspan://sessions/" + session})
+	if err != nil {
+		return "", err
+	}
+	return res.Contents[0].Text, nil
+}
+
 func TestRunAgent(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		h := newHouse(t, "ask")
@@ -57,10 +66,15 @@ func TestRunAgent(t *testing.T) {
 		if !strings.Contains(textOf(res), "1 call needed approval and got none") {
 			t.Errorf("%s", textOf(res))
 		}
+		said, err := c.transcript(t.Context(), first.Session)
+		if err != nil || !strings.Contains(said, "I have read it.") || !strings.Contains(said, "sh ./a.sh") {
+			t.Errorf("%v: %s", err, said)
+		}
 	})
 }
 
-// TestForeignSessions checks that only sessions of run_agent, and of the same sender, can be gone on with.
+// TestForeignSessions checks that only sessions of run_agent, of the same sender and in the same workspace, can be
+// gone on with or read.
 func TestForeignSessions(t *testing.T) {
 	h := newHouse(t, "ask")
 	s, err := h.Host.New(t.Context(), h.Root)
@@ -81,10 +95,11 @@ func TestForeignSessions(t *testing.T) {
 	}
 	fork, err1 := h.Host.Fork(t.Context(), reportOf(t, res).Session, 0)
 	child, err2 := h.Host.Child(t.Context(), id, "c", h.Root)
-	if err := errors.Join(err1, err2); err != nil {
+	elsewhere, err3 := h.Host.New(t.Context(), t.TempDir())
+	if err := errors.Join(err1, err2, err3); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []*inspan.Session{fork, child} {
+	for _, s := range []*inspan.Session{fork, child, elsewhere} {
 		for _, err := range s.Run(t.Context(), event.Said{Parts: llm.Say("say: hi"), By: "mcp"}) {
 			if err != nil {
 				t.Fatal(err)
@@ -95,6 +110,7 @@ func TestForeignSessions(t *testing.T) {
 	for _, args := range []map[string]any{
 		{"task": "say: hi", "session": fork.ID()},
 		{"task": "say: hi", "session": child.ID()},
+		{"task": "say: hi", "session": elsewhere.ID()},
 		{"task": "say: hi", "session": id},
 		{"task": "say: hi", "session": "last"},
 		{"task": "say: hi", "session": "../sessions/" + id},
@@ -107,6 +123,11 @@ func TestForeignSessions(t *testing.T) {
 		res, err := c.agent(t.Context(), args)
 		if err == nil && !res.IsError {
 			t.Errorf("%v: %s", args, textOf(res))
+		}
+		if id, ok := args["session"].(string); ok {
+			if said, err := c.transcript(t.Context(), id); err == nil {
+				t.Errorf("%s is shown: %s", id, said)
+			}
 		}
 	}
 }

@@ -181,6 +181,9 @@ func (d *connection) open() (*slot, error) {
 		}
 		s.blobs = at.Blobs
 		list, err := selectTools(a.Tools, d.tenant.server.Names)
+		if skills := d.tenant.server.Skills; skills != nil {
+			list = append(list, skills.Typed(promptTool))
+		}
 		for i, t := range list {
 			list[i] = s.withKnownFiles(t)
 		}

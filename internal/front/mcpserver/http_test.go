@@ -110,6 +110,12 @@ func TestPrincipals(t *testing.T) {
 		if res, err := bob.agent(t.Context(), hers); err != nil || !res.IsError || !strings.Contains(textOf(res), "no such session") {
 			t.Errorf("%v %+v", err, res)
 		}
+		if said, err := bob.transcript(t.Context(), hers["session"].(string)); err == nil {
+			t.Errorf("bob reads %s", said)
+		}
+		if said, err := ann.transcript(t.Context(), hers["session"].(string)); err != nil || !strings.Contains(said, "mine") {
+			t.Errorf("%v: %s", err, said)
+		}
 		if res, err := ann.agent(t.Context(), hers); err != nil || res.IsError {
 			t.Errorf("%v %+v", err, res)
 		}

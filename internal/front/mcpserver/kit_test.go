@@ -74,7 +74,7 @@ func newServer(root string, mode tool.Mode) (*mcpserver.Server, error) {
 	}
 	quiet := func(string) {}
 	tools := a.Host(app.Options{Model: "script", Mode: mode, AllTools: true}, quiet)
-	return &mcpserver.Server{Host: a.Host(app.Options{Model: "script", Mode: mode}, quiet), Tools: tools, Root: root}, nil
+	return &mcpserver.Server{Host: a.Host(app.Options{Model: "script", Mode: mode}, quiet), Tools: tools, Skills: a.Extensions.Skills(root), Root: root}, nil
 }
 
 // serve is the process that tests start: a server on its pipes.

@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/extend/skill"
 	"github.com/inspan/inspan/internal/safety/netguard"
 	"github.com/inspan/inspan/tool"
 )
@@ -31,6 +32,8 @@ type Server struct {
 	// Names lists the tools to offer, among those of the agents of Tools. If nil, the [Usual] ones that exist
 	// are offered.
 	Names []string
+	// Skills are offered as prompts, if there are Tools. Nil: there are none.
+	Skills *skill.Library
 	// Root is the workspace.
 	Root string
 	// Name and Version identify the server; empty means inspan and its version.
@@ -149,6 +152,9 @@ func (s *Server) newRoomLocked(ctx context.Context, principal string) (*tenant, 
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.sdk = sdk.NewServer(&sdk.Implementation{Name: cmp.Or(s.Name, "inspan"), Version: cmp.Or(s.Version, inspan.Version)}, s.options())
 	r.registerTools()
+	if s.Tools != nil && s.Skills != nil {
+		r.sdk.AddReceivingMiddleware(r.withSkills)
+	}
 	if s.extend != nil {
 		s.extend(r.sdk)
 	}
@@ -170,6 +176,12 @@ func (s *Server) options() *sdk.ServerOptions {
 		Instructions: "These tools work in the folder " + s.Root +
 			". Calls are judged: what is not allowed asks the person, where the client can do that, and is denied else.",
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
+	}
+	if s.Tools != nil && s.Skills != nil {
+		o.Capabilities.Prompts = &sdk.PromptCapabilities{}
+	}
+	if s.Host != nil {
+		o.Capabilities.Resources = &sdk.ResourceCapabilities{}
 	}
 	if s.prepare != nil {
 		s.prepare(o)

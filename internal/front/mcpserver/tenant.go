@@ -35,6 +35,7 @@ type tenant struct {
 	works       int
 	connections map[string]*connection // by HTTP session; "" is for requests without one
 	parked      map[string]*parked     // questions that a client was told about, by key
+	prompts     []string               // names of the offered skills
 	closed      bool
 }
 
@@ -99,6 +100,7 @@ func (r *tenant) registerTools() {
 	}
 	if r.server.Host != nil {
 		r.sdk.AddTool(agentTool(), r.runAgent)
+		r.sdk.AddResourceTemplate(sessionTemplate(), r.transcript)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,6 +108,29 @@ func Question(c llm.Call) (question string, options []string) {
 		}
 	}
 	return question, options
+}
+
+// VisitQuestion returns the question by which a server sends the person to an address, with its answers: the person has
+// been there, or won't go. It is not ok to ask if nobody could tell where the address leads.
+func VisitQuestion(message, address string) (question string, options []string, ok bool) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" ||
+		u.User != nil || len(address) > 2000 || text.Visible(address) != address {
+		return "", nil, false
+	}
+	return message + "\nIt wants you to go to " + u.Hostname() + ":\n" + address, []string{"done", "no"}, true
+}
+
+// Visit takes a VisitQuestion apart, if the call asks one.
+func Visit(c llm.Call) (message, address string, ok bool) {
+	question, options := Question(c)
+	lines := strings.Split(question, "\n")
+	if len(lines) < 3 {
+		return "", "", false
+	}
+	message, address = strings.Join(lines[:len(lines)-2], "\n"), lines[len(lines)-1]
+	same, answers, ok := VisitQuestion(message, address)
+	return message, address, ok && same == question && slices.Equal(answers, options)
 }
 
 // Answer returns the answer that a typed line gives to a call that asks: the option with that number, or else

@@ -286,6 +286,40 @@ func TestEffects(t *testing.T) {
 	}
 }
 
+// TestVisit checks that exactly the questions made by VisitQuestion are such ones.
+func TestVisit(t *testing.T) {
+	ask := func(question string, options []string) llm.Call {
+		raw, err := json.Marshal(map[string]any{"question": question, "options": options})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return call(string(raw))
+	}
+	question, options, ok := words.VisitQuestion("log in\nhere", "https://bank.example:8080/a?b=c#d")
+	message, address, visit := words.Visit(ask(question, options))
+	if !ok || !visit || message != "log in\nhere" || address != "https://bank.example:8080/a?b=c#d" {
+		t.Errorf("%q asks %q to visit %q", question, message, address)
+	}
+	for name, c := range map[string]llm.Call{
+		"other answers": ask(question, []string{"yes", "no"}),
+		"no answers":    ask(question, nil),
+		"another host":  ask(strings.Replace(question, "to bank.example", "to home.example", 1), options),
+		"more behind":   ask(question+"\nnow", options),
+		"a file":        ask("log in\nIt wants you to go to :\nfile:///etc/passwd", options),
+		"a script":      ask("log in\nIt wants you to go to x:\njavascript://x/", options),
+		"words":         ask("Which?", options),
+	} {
+		if message, address, visit := words.Visit(c); visit {
+			t.Errorf("%s: %q, %q", name, message, address)
+		}
+	}
+	for _, bad := range []string{"", "bank.example", "ftp://bank.example", "https://me@bank.example/", "https://", "https://a.example/\u202e", "https://a.example/" + strings.Repeat("x", 2000)} {
+		if question, _, ok := words.VisitQuestion("log in", bad); ok {
+			t.Errorf("%q is asked for: %s", bad, question)
+		}
+	}
+}
+
 func TestAnswer(t *testing.T) {
 	c := call(`{"question":"which?","options":["heron","egret"]}`)
 	if question, options := words.Question(c); question != "which?" || !slices.Equal(options, []string{"heron", "egret"}) {

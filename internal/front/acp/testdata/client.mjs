@@ -325,7 +325,7 @@ assert.match(JSON.stringify(second.calls(sessionId).at(-1)), /Ann of the harbour
 did("questions in words");
 await second.stop();
 
-const third = await new Editor(unstable, { session: { notices: {} } }).start();
+const third = await new Editor(unstable, { session: { notices: {}, configOptions: { boolean: {} } }, elicitation: { url: {} } }).start();
 const copy = await third.agent.request("session/fork", { sessionId, cwd: root });
 assert.notEqual(copy.sessionId, sessionId);
 r = await third.prompt(copy.sessionId, "say: in the copy");
@@ -349,6 +349,31 @@ assert.equal(third.calls(served.sessionId).length, 1);
 assert.match(JSON.stringify(third.calls(served.sessionId).at(-1).content), /heron/);
 assert.equal(third.asked.at(-1).toolCall.title, third.calls(served.sessionId).at(-1).title);
 assert.ok(third.of(served.sessionId, "notice").some((n) => /waiting for the MCP server every/.test(n.title)));
+const address = "https://bank.example/login?x=1";
+const visit = `call: mcp__every__trigger-url-elicitation {"url":"${address}","message":"log in"}`;
+for (const [action, want] of [["accept", /User completed/], ["decline", /User declined/]]) {
+  third.fill = async (p) => {
+    assert.deepEqual([p.mode, p.url, p.sessionId, p.message], ["url", address, served.sessionId, "The MCP server every asks: log in"]);
+    assert.ok(p.elicitationId);
+    await third.until("the call", () => third.calls(served.sessionId).some((c) => c.toolCallId === p.toolCallId));
+    assert.ok(!("requestedSchema" in p));
+    return { action };
+  };
+  await third.prompt(served.sessionId, visit);
+  assert.match(JSON.stringify(third.calls(served.sessionId)), want);
+}
+assert.notEqual(...third.asked.filter((p) => p.mode === "url").map((p) => p.elicitationId));
+did("a server sends the person to an address");
+
+assert.deepEqual(served.configOptions.filter((o) => o.type === "boolean").map((o) => [o.id, o.category, o.currentValue]), [["patience", "model_config", false]]);
+const patient = await third.agent.request("session/set_config_option", { sessionId: served.sessionId, configId: "patience", type: "boolean", value: true });
+assert.equal(patient.configOptions.at(-1).currentValue, true);
+await third.prompt(served.sessionId, "say: patiently");
+assert.match(third.text(served.sessionId), /patiently/);
+await assert.rejects(third.agent.request("session/set_config_option", { sessionId: served.sessionId, configId: "patience", value: "true" }), /type boolean/);
+const named = await third.agent.request("session/set_config_option", { sessionId: served.sessionId, configId: "effort", type: "_later", value: "low" });
+assert.equal(named.configOptions.find((o) => o.id === "effort").currentValue, "low");
+did("options that are on or off");
 const broken = await third.agent.request("session/new", { cwd: root, mcpServers: [{ name: "broken", command: "/bin/false", args: [], env: [] }] });
 await third.prompt(broken.sessionId, "say: without it");
 assert.ok(third.of(broken.sessionId, "notice").some((n) => n.severity === "warning" && /the MCP server broken is unavailable/.test(n.title)));
