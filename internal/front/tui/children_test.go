@@ -84,3 +84,16 @@ func TestSubagents(t *testing.T) {
 	s.press("/subagents nobody" + enter)
 	s.shows("no subagent is called nobody")
 }
+
+// TestMembers checks that a member of a team is listed by its name as idle, and found by it.
+func TestMembers(t *testing.T) {
+	s := start(t, 100, 30, withTeam, call("spawn_agent", `{"name":"scout","task":"say: just this"}`), sayStep("Over."))
+	s.typed("go", enter)
+	s.shows("Over.", "■ done")
+	s.press("/subagents" + enter)
+	s.shows("scout say: just this", "idle · 2")
+	s.press(enter)
+	s.shows("so far subagent")
+	s.press("/subagents Scout" + enter)
+	s.wait("it once more", func(text string) bool { return strings.Count(text, "so far subagent") == 2 })
+}

@@ -10,6 +10,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/app"
@@ -19,9 +20,11 @@ import (
 // member is a session that works for the open one, directly or not.
 type member struct {
 	id, task string
-	depth    int // 1 if it works for the open one directly
+	name     string // of a member of a team; empty: none
+	depth    int    // 1 if it works for the open one directly
 	stop     event.Reason
 	works    bool
+	idle     bool // a message or a task wakes it
 }
 
 // line shows the member in a list.
@@ -30,10 +33,12 @@ func (m member) line() choice {
 	switch {
 	case m.works:
 		state = "working"
+	case m.idle:
+		state = "idle"
 	case m.stop != "":
 		state = strings.ReplaceAll(string(m.stop), "_", " ")
 	}
-	name := m.id[strings.LastIndexByte(m.id, '.')+1:]
+	name := cmp.Or(m.name, m.id[strings.LastIndexByte(m.id, '.')+1:])
 	return choice{strings.Repeat("  ", m.depth-1) + name + "  " + words.OneLine(m.task, 60), state + " · " + m.id}
 }
 
@@ -44,15 +49,24 @@ func listMembers(ctx context.Context, a *app.App, id string, working []string) (
 	if err != nil {
 		return nil, err
 	}
+	st, err := a.Running.Status(ctx, id)
+	if err != nil {
+		return nil, err
+	}
 	var out []member
 	began := map[string]time.Time{}
 	for _, info := range list {
 		began[info.ID] = info.Created
 		if below, ok := strings.CutPrefix(info.ID, id+"."); ok {
-			out = append(out, member{
+			m := member{
 				id: info.ID, task: cmp.Or(info.Title, info.Preview), depth: 1 + strings.Count(below, "."), stop: info.Stop,
 				works: slices.Contains(working, info.ID),
-			})
+			}
+			if i := slices.IndexFunc(st.Children, func(c inspan.Child) bool { return c.Child == info.ID }); i >= 0 {
+				c := st.Children[i]
+				m.name, m.idle = c.Name, !c.Open && c.Returned != nil && c.Returned.Idle
+			}
+			out = append(out, m)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b member) int {
@@ -108,7 +122,9 @@ func (s *sessions) subagents(id string) tea.Cmd {
 
 // showMember shows the member whose id ends like this.
 func (s *sessions) showMember(all []member, id string) tea.Cmd {
-	i := slices.IndexFunc(all, func(m member) bool { return m.id == id || strings.HasSuffix(m.id, "."+id) })
+	i := slices.IndexFunc(all, func(m member) bool {
+		return m.id == id || m.name != "" && strings.EqualFold(m.name, id) || strings.HasSuffix(m.id, "."+id)
+	})
 	if i < 0 {
 		s.hints.say("no subagent is called " + words.OneLine(words.Hidden(id), 40) + "; /subagents lists them")
 		return nil

@@ -39,6 +39,7 @@ type crew struct {
 	Dies    float64       // probability that a request ends its member
 	Lies    float64       // probability that a member says at once that a task is done
 	Cost    float64       // limit of the tree, US dollars; 0: none
+	Hops    int           // instead of tasks: how often the members, idle in between, hand a token on
 	Dir     string        // of the sessions
 	Root    string        // of the repository
 }
@@ -123,6 +124,17 @@ func (m mind) lead(req llm.Request) llm.Parts {
 		}))
 	}
 	switch {
+	case turn == 1 && m.Hops > 0:
+		for i := range m.Members {
+			spawn(fmt.Sprint("m", i+1))
+		}
+		return parts
+	case m.Hops > 0 && strings.Count(all, "works in the background") < m.Members:
+		return llm.Parts{call(turn, "team", map[string]any{"action": "members"})}
+	case m.Hops > 0 && !strings.Contains(all, "token"):
+		return llm.Parts{call(turn, "team", map[string]any{"action": "send", "to": "m1", "text": fmt.Sprintf("token %d.", m.Hops)})}
+	case m.Hops > 0:
+		return llm.Say("I wait for the others.")
 	case turn == 1:
 		for i := range m.Tasks {
 			args := map[string]any{"action": "add_task", "text": m.line(i) + " in " + m.file(i), "check": "has " + m.line(i) + " in " + m.file(i)}
@@ -172,6 +184,9 @@ func said(req llm.Request) string {
 func (m mind) member(name string, req llm.Request) llm.Parts {
 	last, result := lastCall(req)
 	turn := len(req.Messages)
+	if m.Hops > 0 {
+		return m.hop(name, req)
+	}
 	team := func(action string, more ...any) llm.Parts {
 		args := map[string]any{"action": action}
 		for i := 0; i < len(more); i += 2 {
@@ -212,6 +227,22 @@ func (m mind) member(name string, req llm.Request) llm.Parts {
 		}
 	}
 	return team("wait", "seconds", 1)
+}
+
+// hop hands on the token that came last, once, and idles.
+func (m mind) hop(name string, req llm.Request) llm.Parts {
+	all := said(req)
+	found := regexp.MustCompile(`says; it is not the person:\]\ntoken (\d+)\.`).FindAllStringSubmatch(all, -1)
+	var place, left int
+	if _, err := fmt.Sscanf(name, "work as m%d", &place); err != nil || len(found) == 0 {
+		return llm.Say("I idle.")
+	}
+	_, _ = fmt.Sscan(found[len(found)-1][1], &left)
+	on := fmt.Sprintf("token %d.", left-1)
+	if left == 0 || strings.Contains(all, `"text":"`+on) {
+		return llm.Say("I idle.")
+	}
+	return llm.Parts{call(len(req.Messages), "team", map[string]any{"action": "send", "to": fmt.Sprint("m", place%m.Members+1), "text": on})}
 }
 
 // lastCall returns the last call of a conversation (of the tool team, its action) and its result.

@@ -165,19 +165,22 @@ func TestKilledTeams(t *testing.T) {
 				Seed: i + *luck, Members: members, Tasks: 4 * kills, Files: 3, Chain: 20, Takes: 10 * time.Millisecond, Dies: 0.01, Lies: 0.2,
 				Dir: t.TempDir(), Root: t.TempDir(),
 			}
-			c.kill(t, kills)
+			id, killed := c.run(t, kills)
+			f := c.judge(t, id)
+			t.Logf("killed %d times, %d deaths, %d conflicts, $%.2f", killed, f.deaths, f.conflicts, f.cost)
 		})
 	}
 }
 
-// kill lets processes work for the crew, and kills that many of them at random.
-func (c crew) kill(t *testing.T, kills int) {
+// run lets processes work for the crew until one is done, and kills that many of them at random.
+func (c crew) run(t *testing.T, kills int) (id string, killed int) {
 	t.Helper()
 	raw, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, random, killed := c.begin(t), rand.New(rand.NewPCG(2, uint64(c.Seed))), 0
+	id = c.begin(t)
+	random := rand.New(rand.NewPCG(2, uint64(c.Seed)))
 	for began := time.Now(); ; {
 		if time.Since(began) > mostTime {
 			t.Fatal("it does not end")
@@ -194,14 +197,42 @@ func (c crew) kill(t *testing.T, kills int) {
 		}
 		err := cmd.Wait()
 		if err == nil {
-			break
+			return id, killed
 		}
 		if killed++; cmd.ProcessState.Exited() {
 			t.Fatalf("%v: %s", err, said.String())
 		}
 	}
-	f := c.judge(t, id)
-	t.Logf("killed %d times, %d deaths, %d conflicts, $%.2f", killed, f.deaths, f.conflicts, f.cost)
+}
+
+// TestTokens checks that members which idle hand a token on, message by message, while their process is killed again and
+// again: each message arrives once, and nobody waits for one that never comes.
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	kills := map[bool]int{false: 4, true: 50}[*update]
+	c := crew{Seed: *luck, Members: 4, Hops: 15 * kills, Files: 1, Takes: 10 * time.Millisecond, Dir: t.TempDir(), Root: t.TempDir()}
+	id, killed := c.run(t, kills)
+	w, err := c.host().Watch(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	arrived, keys := map[string]int{}, map[string]bool{}
+	for _, child := range w.Status().Children {
+		c.events(t, child.Child, func(e event.Event) {
+			if m, ok := e.Body.(event.Steered); ok && m.Origin == event.OriginAgent && !keys[m.Message] {
+				keys[m.Message] = true
+				_, token, _ := strings.Cut(m.Parts.Text(), "token ")
+				arrived[token]++
+			}
+		})
+	}
+	for n := range c.Hops + 1 {
+		if got := arrived[fmt.Sprint(n, ".")]; got != 1 {
+			t.Errorf("token %d arrived %d times", n, got)
+		}
+	}
+	t.Logf("killed %d times", killed)
 }
 
 // TestTeamBudget checks that a team stops at the limit of its lead, with at most a request of each member more.
