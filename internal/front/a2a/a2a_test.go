@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/llm"
 )
 
 const write = `call: write_file {"path":"new.txt","content":"made"}`
@@ -468,7 +469,22 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestOthers checks that no client reaches another's tasks, nor sessions that are not tasks.
+// sender is who began a task, as the log says.
+func (h *house) sender(id string) string {
+	h.t.Helper()
+	for e, err := range h.host.Events(h.t.Context(), id) {
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if said, is := e.Body.(event.Said); is {
+			return said.By
+		}
+	}
+	h.t.Fatal("nobody has said anything")
+	return ""
+}
+
+// TestOthers checks that no client reaches another's tasks, sessions that are not tasks, nor its own in other folders.
 func TestOthers(t *testing.T) {
 	h := newHouse(t, "ask")
 	ann, bob := h.visitor(annsToken), h.visitor(bobsToken)
@@ -478,7 +494,18 @@ func TestOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer mine.Close()
-	for _, id := range []string{asks.ID, mine.ID(), "last", "", "..", "../sessions/" + asks.ID, asks.ID[:12], "no-such"} {
+	bobs, _ := bob.send(say("say: hi"), false)
+	elsewhere, err := h.host.New(t.Context(), t.TempDir()) // as if by a server of bob's there
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer elsewhere.Close()
+	for _, err := range elsewhere.Run(t.Context(), event.Said{Parts: llm.Say("say: hi"), By: h.sender(bobs.ID)}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, id := range []string{asks.ID, mine.ID(), elsewhere.ID(), "last", "", "..", "../sessions/" + asks.ID, asks.ID[:12], "no-such"} {
 		for method, params := range map[string]any{
 			"GetTask": map[string]any{"id": id}, "CancelTask": map[string]any{"id": id},
 			"SendMessage": map[string]any{"message": message{ID: "m", Role: "ROLE_USER", TaskID: id, ContextID: "c", Parts: []part{{Text: "yes"}}}},
@@ -499,7 +526,7 @@ func TestOthers(t *testing.T) {
 	if h.read("new.txt") != "" {
 		t.Error("bob answered for ann")
 	}
-	for v, want := range map[*visitor]int{ann: 1, bob: 2} {
+	for v, want := range map[*visitor]int{ann: 1, bob: 3} {
 		var list struct {
 			Tasks     []task
 			TotalSize int

@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/llm"
@@ -28,14 +29,14 @@ type record struct {
 	sender      string // who began it; empty if there are no messages yet
 	first       string // key of the message that began it; empty if unknown
 	known       bool   // its client has sent more messages since
-	child       bool   // it works for another session
+	foreign     bool   // it works for another session, or in another folder than the server
 	at          time.Time
 	fold        transcript.Fold
 	history     []*sdk.Message
 	status      inspan.Status
 }
 
-// read reads the log of a session. Sessions begun by another sender are not found.
+// read reads the log of a session. Sessions begun by another sender, or in another folder, are not found.
 func (s *Server) read(ctx context.Context, id, sender string) (*record, error) {
 	if id == "" || id == "last" || strings.ContainsAny(id, `/\`) {
 		return nil, sdk.ErrTaskNotFound
@@ -53,8 +54,11 @@ func (s *Server) read(ctx context.Context, id, sender string) (*record, error) {
 		if e.Seq > r.status.Seq {
 			break // it came after the status
 		}
+		if opened, is := e.Body.(event.Opened); is {
+			r.foreign = opened.Parent != "" || keep.Real(opened.Root) != keep.Real(s.Root)
+		}
 		r.apply(e)
-		if r.child || r.sender != "" && r.sender != sender {
+		if r.foreign || r.sender != "" && r.sender != sender {
 			return nil, sdk.ErrTaskNotFound
 		}
 	}
@@ -76,8 +80,6 @@ func notFound(err error) error {
 func (r *record) apply(e event.Event) {
 	r.at = e.Time
 	switch b := e.Body.(type) {
-	case event.Opened:
-		r.child = b.Parent != ""
 	case event.Forked: // earlier events belong to another task
 		if r.context == r.id {
 			r.context = b.From

@@ -5,8 +5,8 @@
 package command
 
 import (
-	"context"
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"

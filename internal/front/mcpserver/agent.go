@@ -105,8 +105,8 @@ func (r *tenant) session(id string) (*inspan.Session, error) {
 // errNoSession is the only answer about sessions that are not the client's.
 var errNoSession = errors.New("there is no such session; leave session out to begin a new one")
 
-// isOwnSession reports whether run_agent began a session for this principal in this workspace. Other sessions may have more rights, and
-// are hidden from the client.
+// isOwnSession reports whether run_agent began a session for this principal in this workspace. Other sessions may have
+// more rights, and are hidden from the client.
 func (r *tenant) isOwnSession(id string) error {
 	if id == "last" || strings.ContainsAny(id, `/\`) {
 		return errNoSession

@@ -77,12 +77,12 @@ func (s *Set) ListHooks(root string, warn func(string)) ([]hook.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	mine, err := s.ownHooks(warn)
+	list, err := s.ownHooks(warn)
 	if err != nil {
 		return nil, err
 	}
 	theirs, err := trustedHooks(root, review, warn)
-	list := append(mine, theirs...)
+	list = append(list, theirs...)
 	for _, p := range s.Plugins() {
 		list = append(list, p.Hooks...)
 	}

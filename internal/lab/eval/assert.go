@@ -79,7 +79,7 @@ func number(v any) (float64, bool) {
 
 func rubric(fields map[string]any) (*Assert, *Grader, error) {
 	g := Grader{Name: "llm-rubric", Required: true}
-	ok := true
+	var ok bool
 	if g.Rubric, ok = fields["value"].(string); !ok || g.Rubric == "" {
 		return nil, nil, errors.New("llm-rubric: the value must be a text")
 	}
