@@ -27,9 +27,9 @@ var spawnDoc string
 const spawnTool = "spawn_agent"
 
 type spawnArgs struct {
-	Task       string         `json:"task" jsonschema:"what it is to do, with all it needs to know"`
+	Task       string         `json:"task" jsonschema:"what to do, with all it needs to know"`
 	Agent      string         `json:"agent,omitempty" jsonschema:"kind; worker if not given"`
-	Name       string         `json:"name,omitempty" jsonschema:"makes it a member of your team: idle when done, woken by messages and tasks"`
+	Name       string         `json:"name,omitempty" jsonschema:"of a team member; messages and tasks wake it"`
 	Tools      []string       `json:"tools,omitempty" jsonschema:"some of your tools; those of its kind if not given"`
 	Model      string         `json:"model,omitempty" jsonschema:"provider/model, or small"`
 	Mode       tool.Mode      `json:"mode,omitempty" enum:"plan,ask,edit,auto" jsonschema:"never wider than yours"`
@@ -37,8 +37,8 @@ type spawnArgs struct {
 	Deadline   int            `json:"deadline,omitempty" jsonschema:"seconds; 1800 if not given"`
 	Turns      int            `json:"max_turns,omitempty" jsonschema:"40 if not given"`
 	Result     map[string]any `json:"result_schema,omitempty" jsonschema:"JSON Schema (object) of its result"`
-	Isolation  string         `json:"isolation,omitempty" enum:"none,worktree,sandbox" jsonschema:"worktree: in a copy of its own; sandbox: there, without network"`
-	Plan       string         `json:"plan,omitempty" enum:"lead,person" jsonschema:"it changes nothing until you, or the person, approve its plan (manage_agents)"`
+	Isolation  string         `json:"isolation,omitempty" enum:"none,worktree,sandbox" jsonschema:"worktree: its own copy; sandbox: that, without network"`
+	Plan       string         `json:"plan,omitempty" enum:"lead,person" jsonschema:"who must approve its plan first"`
 	Background bool           `json:"background,omitempty" jsonschema:"go on at once; its report is told later"`
 	Count      int            `json:"count,omitempty" jsonschema:"agents that do the same task, at most 8"`
 	Reduce     string         `json:"reduce,omitempty" enum:"collect,vote,best" jsonschema:"of a count: all results, the one most have, or the tree that does best in check"`
