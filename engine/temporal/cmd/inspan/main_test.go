@@ -238,9 +238,10 @@ func (s *served) reaches(id, stage string) (t task) {
 // twice.
 func TestServers(t *testing.T) {
 	h := newHouse(t)
-	first := h.serve()
+	shared := []string{"--workspaces-in", "folder"}
+	first := h.serve(shared...)
 	first.says("leads the servers")
-	second := h.serve()
+	second := h.serve(shared...)
 	second.says("standby;")
 	slow := `bash: until [ -e go ]; do sleep 0.05; done` + "\n" + `bash: echo ran >> effects` + "\n" +
 		`bash: echo "${INSPAN_STORE:-none}" >> effects` + "\nsay: done"
@@ -263,7 +264,7 @@ func TestServers(t *testing.T) {
 	second.reaches(held.ID, "completed")
 	h.ran(work, "ran\nnone\n")
 
-	third := h.serve()
+	third := h.serve(shared...)
 	third.says("standby;")
 	held = third.begins(slow)
 	second.reaches(held.ID, "running")
@@ -340,6 +341,7 @@ func TestServersWithEngine(t *testing.T) { engines(t, withEngine) }
 
 func withEngine(t *testing.T, engine ...string) {
 	h := newHouse(t)
+	engine = append(engine, "--workspaces-in", "folder")
 	api, work := append(slices.Clone(engine), "--only", "api"), append(slices.Clone(engine), "--only", "work")
 	first := h.serve(api...)
 	first.says("leads the servers")
