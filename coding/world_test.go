@@ -2,7 +2,6 @@ package coding_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -57,7 +56,7 @@ call: write_file {"path":"/tmp/never.md","content":"b"}`)
 		t.Errorf("%q", changes)
 	}
 	if !slices.Contains(tools, "edit_file") || slices.ContainsFunc(tools, func(name string) bool {
-		return strings.Contains("bash jobs git spawn_agent lsp_rename", name)
+		return slices.Contains([]string{"bash", "jobs", "git", "spawn_agent", "lsp_rename"}, name)
 	}) {
 		t.Errorf("%q", tools)
 	}

@@ -119,8 +119,9 @@ func (s *Store) leases() bool {
 }
 
 // Lost yields the ids of sessions whose process has died or is cut off: their leases have ended and no process
-// has taken them, or a process has died with their turn. It also yields offered sessions. It looks several times in the time that a lease lasts, until
-// ctx is done, and yields a session again as long as that is so. An error says that a look failed.
+// has taken them, or a process has died with their turn. It also yields offered sessions. It looks several times in
+// the time that a lease lasts, until ctx is done, and yields a session again as long as that is so. An error says
+// that a look failed.
 //
 // Time counts only while this process can reach the database. So leases that end while the database is down are
 // not lost: their processes can renew them as soon as others can take them.

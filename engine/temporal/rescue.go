@@ -83,7 +83,7 @@ func (r *rescuer) rescue(ctx context.Context, id string) {
 		return
 	}
 	if !st.Active { // there is only a lease to be given back
-		if r.frees(ctx, id) {
+		if running.Free(ctx, r.turns.host.Store, id) == nil {
 			r.end(ctx, id)
 		}
 		return
@@ -106,16 +106,6 @@ func (r *rescuer) rescue(ctx context.Context, id string) {
 	// Its error is that of the run, which another worker continues.
 	_, _ = run.Attend(context.WithoutCancel(ctx), running.Attendance{Stop: ctx.Done(), Drain: r.drain, Rest: r.turns.rest, Every: r.turns.beat})
 	r.turns.offer(ctx, id)
-}
-
-// frees takes the lease from the lost process, and releases it.
-func (r *rescuer) frees(ctx context.Context, id string) bool {
-	log, err := r.turns.host.Store.Open(ctx, id)
-	if err != nil {
-		return false
-	}
-	err = log.Lease(ctx)
-	return log.Close() == nil && err == nil
 }
 
 // end ends the turn of the lost worker. If that worker is only stopped, Temporal may give it the next turn too.

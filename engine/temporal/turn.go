@@ -175,9 +175,5 @@ func final(err error) error {
 }
 
 func (t *turns) status(ctx context.Context, id string) (inspan.Status, error) {
-	w, err := t.host.Watch(ctx, id)
-	if err != nil {
-		return inspan.Status{}, err
-	}
-	return w.Status(), w.Close()
+	return (&running.Table{Sessions: t.host.Store}).Status(ctx, id)
 }

@@ -15,11 +15,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/engine/postgres"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/install/running"
-	"github.com/inspan/inspan/store"
 )
 
 // Engine is a [running.Engine] over a store. The zero value of all other fields is fine.
@@ -132,7 +130,7 @@ func (w *worker) begin(ctx context.Context, t postgres.Turn) {
 
 // drive drives a session until its run stops, only questions are left, or the worker stops.
 func (w *worker) drive(ctx context.Context, t postgres.Turn) postgres.TurnEnd {
-	st, err := w.status(context.WithoutCancel(ctx), t.Session)
+	st, err := (&running.Table{Sessions: w.Store}).Status(context.WithoutCancel(ctx), t.Session)
 	if err != nil {
 		return failed(t, err)
 	}
@@ -147,7 +145,7 @@ func (w *worker) drive(ctx context.Context, t postgres.Turn) postgres.TurnEnd {
 		return failed(t, err)
 	}
 	drained, err := r.Attend(context.WithoutCancel(ctx), running.Attendance{
-		Stop: ctx.Done(), Drain: w.Drain, Rest: cmp.Or(w.Engine.Rest, time.Minute), Every: time.Second,
+		Stop: ctx.Done(), Drain: w.Drain, Rest: cmp.Or(w.Rest, time.Minute), Every: time.Second,
 	})
 	if err != nil {
 		return failed(t, err)
@@ -178,23 +176,12 @@ func failed(t postgres.Turn, err error) postgres.TurnEnd {
 	return postgres.TurnEnd{Again: true, After: pause, Failed: err.Error()}
 }
 
-func (w *worker) status(ctx context.Context, id string) (inspan.Status, error) {
-	seen, err := (&inspan.Host{Store: w.Store}).Watch(ctx, id)
-	if err != nil {
-		return inspan.Status{}, err
-	}
-	return seen.Status(), seen.Close()
-}
-
 // free ends the turn of a session that nobody has to drive. If a lost process has its lease, that is released.
 func (w *worker) free(ctx context.Context, t postgres.Turn) postgres.TurnEnd {
 	ctx = context.WithoutCancel(ctx)
 	held, err := w.Store.Holder(ctx, t.Session)
 	if err == nil && held == nil {
-		var log store.Log
-		if log, err = w.Store.Open(ctx, t.Session); err == nil {
-			err = errors.Join(log.Lease(ctx), log.Close())
-		}
+		err = running.Free(ctx, w.Store, t.Session)
 	}
 	if err != nil {
 		return failed(t, err)

@@ -2,9 +2,11 @@ package running
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/store"
 )
 
 // Outcome says what an [Engine] has to know of a session that is not driven. It holds facts and no content.
@@ -49,6 +51,15 @@ func OutcomeOf(st inspan.Status) Outcome {
 		o.Standing, o.Until = TurnWaits, st.NotBefore
 	}
 	return o
+}
+
+// Free takes the lease of a session from a process that is lost, and releases it.
+func Free(ctx context.Context, s store.Store, id string) error {
+	log, err := s.Open(ctx, id)
+	if err != nil {
+		return err
+	}
+	return errors.Join(log.Lease(ctx), log.Close())
 }
 
 // Attendance says how a worker attends a run, see [Run.Attend].

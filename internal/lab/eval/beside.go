@@ -22,8 +22,8 @@ type File struct {
 // mostBeside limits the bytes of all files beside the settings.
 const mostBeside = 16 << 20
 
-// Beside reads the files of a folder of settings that sessions read there, apart from config.toml: instructions, skills, kinds of
-// agents, commands, styles, tools, workflows and prices.
+// Beside reads the files of a folder of settings that sessions read there, apart from config.toml: instructions,
+// skills, kinds of agents, commands, styles, tools, workflows and prices.
 func Beside(dir string) (list []File, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -253,10 +253,10 @@ func lastCall(req llm.Request) (what, result string) {
 				result = r.Parts.Text() + "\n" + result
 			}
 		}
-		for _, c := range msg.Parts.Calls() {
+		if calls := msg.Parts.Calls(); len(calls) > 0 {
 			var in struct{ Action string }
-			_ = json.Unmarshal(c.Args, &in)
-			if what = c.Name; what == "team" {
+			_ = json.Unmarshal(calls[0].Args, &in)
+			if what = calls[0].Name; what == "team" {
 				what = in.Action
 			}
 			return what, result

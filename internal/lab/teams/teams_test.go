@@ -256,7 +256,7 @@ func TestTeamBudget(t *testing.T) {
 // TestTable measures teams of 1 to 50 members on the same tasks.
 func TestTable(t *testing.T) {
 	if !*update {
-		t.Skip("make teams")
+		t.Skip("make teams measures the table of docs/SUBAGENTS.md, in minutes")
 	}
 	var out strings.Builder
 	out.WriteString("| members | seconds | speed-up | conflicts | deaths | tokens | cost |\n|---|---|---|---|---|---|---|\n")

@@ -345,11 +345,7 @@ func (w *work) await(ctx context.Context, t *Task, seq uint64, most time.Duratio
 
 // status returns the status of a session.
 func (s *Server) status(id string) (inspan.Status, error) {
-	w, err := (&inspan.Host{Store: s.Sessions}).Watch(s.ctx, id)
-	if err != nil {
-		return inspan.Status{}, err
-	}
-	return w.Status(), w.Close()
+	return (&running.Table{Sessions: s.Sessions}).Status(s.ctx, id)
 }
 
 // finish collects the result of a task, clears its workspace, and ends it.

@@ -121,7 +121,7 @@ func (f *files) Change(ctx context.Context, c tool.Change) error {
 		defer held.release()
 		if c.If != "" && runtime.GOOS != "windows" { // other sessions, here or in another process, change the same files
 			if lock, unlocked := keep.LockFolder(ctx, filepath.Dir(held.path), keep.Patience); unlocked == nil {
-				defer lock.Close()
+				defer func() { _ = lock.Close() }() // the change is made
 			}
 		}
 		own := !c.Remove && f.isOwn(path)
