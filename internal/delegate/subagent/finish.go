@@ -134,7 +134,7 @@ func (t *Team) wait(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result
 	defer cancel()
 	news := make(chan string, 2)
 	wg.Go(func() {
-		if t.waitForMail(ctx, c.Session) {
+		if t.waitForMail(ctx, c.Session, func() bool { return true }) {
 			news <- "There are messages for you."
 		}
 	})
@@ -156,15 +156,15 @@ func (t *Team) wait(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result
 	}
 }
 
-// waitForMail waits until a session has unread messages; false: ctx ended first.
-func (t *Team) waitForMail(ctx context.Context, id string) bool {
+// waitForMail waits until a session has unread messages, or while reports false. False: ctx ended first.
+func (t *Team) waitForMail(ctx context.Context, id string, while func() bool) bool {
 	log, err := t.Sessions.Open(ctx, id)
 	if err != nil {
 		return false
 	}
 	defer log.Close()
 	box, err := openMailbox(ctx, log)
-	for err == nil && !box.unread() {
+	for err == nil && while() && !box.unread() {
 		if err = log.Wait(ctx, box.end); err == nil {
 			err = box.read(ctx, log)
 		}

@@ -79,18 +79,7 @@ func (t *Team) isIdle(id string) bool {
 
 // watchMailbox waits until an idle member has an unread message, whoever sent it, and wakes it.
 func (t *Team) watchMailbox(id string) {
-	log, err := t.Sessions.Open(t.life, id)
-	if err != nil {
-		return
-	}
-	defer log.Close()
-	box, err := openMailbox(t.life, log)
-	for err == nil && t.isIdle(id) && !box.unread() {
-		if err = log.Wait(t.life, box.end); err == nil {
-			err = box.read(t.life, log)
-		}
-	}
-	if err == nil {
+	if t.waitForMail(t.life, id, func() bool { return t.isIdle(id) }) {
 		_ = t.wake(t.life, id) // it fails with the session's log, so that nothing can be told anyway
 	}
 }
