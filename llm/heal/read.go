@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // refuses matches words of a refusal, in lower case.
-var refuses = regexp.MustCompile(`unsupported|not support|unrecogni[sz]ed|unknown|not permitted|extra inputs|extra_forbidden|unexpected|not allowed|` +
+var refuses = text.Pattern(`unsupported|not support|unrecogni[sz]ed|unknown|not permitted|extra inputs|extra_forbidden|unexpected|not allowed|` +
 	`invalid|deprecated|not available|not enabled|incompatible|must be|cannot|can't|missing|not a valid|too many|maximum|at most|range of|only|not one of|refused|disallowed`)
 
 // needed lists the fields that a request can't omit, and those that hold the conversation.
@@ -31,15 +33,15 @@ func closed() []string {
 }
 
 var (
-	toolAt  = regexp.MustCompile(`tools?[.\[](\d+)`)
-	atMost  = regexp.MustCompile(`(?:at most|<=|less than or equal to|maximum (?:value |allowed )?(?:is|of)|can only afford|range of max_tokens should be \[\d+,|\[1,|: \d+ >)\s*(\d+)`)
-	quoted  = regexp.MustCompile("['\"`]([A-Za-z0-9_.:-]{1,128})['\"`]")
-	newRole = regexp.MustCompile(`\b(system|developer|user)\b`)
+	toolAt  = text.Pattern(`tools?[.\[](\d+)`)
+	atMost  = text.Pattern(`(?:at most|<=|less than or equal to|maximum (?:value |allowed )?(?:is|of)|can only afford|range of max_tokens should be \[\d+,|\[1,|: \d+ >)\s*(\d+)`)
+	quoted  = text.Pattern("['\"`]([A-Za-z0-9_.:-]{1,128})['\"`]")
+	newRole = text.Pattern(`\b(system|developer|user)\b`)
 	// noThought matches words of a model that does not think.
-	noThought = regexp.MustCompile(`(?:thinking|reasoning)(?: mode)?(?: is| are)? (?:not enabled|not supported|not available|unsupported)|(?:not|n't) support (?:extended )?(?:thinking|reasoning)\b`)
+	noThought = text.Pattern(`(?:thinking|reasoning)(?: mode)?(?: is| are)? (?:not enabled|not supported|not available|unsupported)|(?:not|n't) support (?:extended )?(?:thinking|reasoning)\b`)
 	// noSystem matches words for system prompts that are refused without naming the role.
-	noSystem = regexp.MustCompile(`(?:developer|system) (?:instruction|prompt)s?(?: is| are)? (?:not enabled|not supported|not allowed|unsupported)|only user and (?:assistant|model) roles`)
-	capital  = regexp.MustCompile(`[A-Z]`)
+	noSystem = text.Pattern(`(?:developer|system) (?:instruction|prompt)s?(?: is| are)? (?:not enabled|not supported|not allowed|unsupported)|only user and (?:assistant|model) roles`)
+	capital  = text.Pattern(`[A-Z]`)
 )
 
 // thoughtFields are the fields that make a model think, the outermost first.
@@ -53,7 +55,7 @@ func thoughtFields() []string {
 func read(sent []byte, refusal string, conversation bool) (Fact, bool) {
 	body := members(sent)
 	words := strings.ToLower(refusal)
-	if body == nil || !refuses.MatchString(words) {
+	if body == nil || !refuses().MatchString(words) {
 		return Fact{}, false
 	}
 	for _, other := range [][2]string{{"max_tokens", "max_completion_tokens"}, {"max_completion_tokens", "max_tokens"}, {"reasoning_content", "reasoning"}} {
@@ -61,7 +63,7 @@ func read(sent []byte, refusal string, conversation bool) (Fact, bool) {
 			return Fact{Field: other[0], To: "as " + other[1]}, true
 		}
 	}
-	if m := atMost.FindStringSubmatch(words); m != nil {
+	if m := atMost().FindStringSubmatch(words); m != nil {
 		for _, field := range []string{"max_tokens", "max_completion_tokens", "max_output_tokens"} {
 			var now int
 			n, err := strconv.Atoi(m[1])
@@ -93,7 +95,7 @@ func read(sent []byte, refusal string, conversation bool) (Fact, bool) {
 	if best != "" {
 		return Fact{Field: best}, true
 	}
-	if noThought.MatchString(words) {
+	if noThought().MatchString(words) {
 		for _, name := range thoughtFields() {
 			if slices.Contains(optional, name) {
 				return Fact{Field: name}, true
@@ -109,7 +111,7 @@ func read(sent []byte, refusal string, conversation bool) (Fact, bool) {
 
 // spelled reports whether a text has a name as a word, in snake case, in camel case, or as several words.
 func spelled(words, name string) bool {
-	snake := strings.ToLower(capital.ReplaceAllString(name, "_$0"))
+	snake := strings.ToLower(capital().ReplaceAllString(name, "_$0"))
 	apart := strings.ReplaceAll(snake, "_", " ")
 	return names(words, strings.ToLower(name)) || names(words, snake) || names(words, strings.ReplaceAll(snake, "_", "")) ||
 		apart != snake && !strings.HasPrefix(apart, "max ") && names(words, apart)
@@ -191,7 +193,7 @@ func fields(raw []byte, into []string) []string {
 
 // role reads the refusal of a role that the request has.
 func role(body object, words string) (Fact, bool) {
-	if noSystem.MatchString(words) {
+	if noSystem().MatchString(words) {
 		return Fact{Field: "role system", To: "as user"}, true
 	}
 	if !strings.Contains(words, "role") && !strings.Contains(words, "system message") {
@@ -203,7 +205,7 @@ func role(body object, words string) (Fact, bool) {
 		_ = json.Unmarshal(members(e).get("role"), &name) // stays "" if there is none
 		has[name] = true
 	}
-	for _, name := range newRole.FindAllString(words, -1) {
+	for _, name := range newRole().FindAllString(words, -1) {
 		switch {
 		case name == "developer" && has[name]:
 			return Fact{Field: "role developer", To: "as system"}, true
@@ -222,7 +224,7 @@ func tool(body object, refusal string) (Fact, bool) {
 	for _, e := range elements(body.get("tools")) {
 		offered = append(offered, toolName(e))
 	}
-	if m := toolAt.FindStringSubmatch(strings.ToLower(refusal)); m != nil {
+	if m := toolAt().FindStringSubmatch(strings.ToLower(refusal)); m != nil {
 		if n, err := strconv.Atoi(m[1]); err == nil && n < len(offered) && offered[n] != "" {
 			return Fact{Field: "tool " + offered[n]}, true
 		}
@@ -230,7 +232,7 @@ func tool(body object, refusal string) (Fact, bool) {
 	if !strings.Contains(strings.ToLower(refusal), "schema") && !strings.Contains(strings.ToLower(refusal), "function") {
 		return Fact{}, false
 	}
-	for _, m := range quoted.FindAllStringSubmatch(refusal, -1) {
+	for _, m := range quoted().FindAllStringSubmatch(refusal, -1) {
 		if slices.Contains(offered, m[1]) {
 			return Fact{Field: "tool " + m[1]}, true
 		}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -62,25 +63,25 @@ const (
 )
 
 var (
-	deepseekCall = regexp.MustCompile(`(?s)<` + bar + `tool` + low + `call` + low + `begin` + bar + `>(.*?)(?:<` + bar + `tool` + low + `call` + low + `end` + bar + `>|$)`)
-	deepseekSep  = regexp.MustCompile(`<` + bar + `tool` + low + `sep` + bar + `>`)
-	kimiCall     = regexp.MustCompile(`(?s)<\|tool_call_begin\|>(.*?)<\|tool_call_argument_begin\|>(.*?)(?:<\|tool_call_end\|>|$)`)
-	invokeCall   = regexp.MustCompile(`(?s)<` + prefix + `invoke name="([^"]*)"\s*>(.*?)(?:</` + prefix + `invoke>|$)`)
-	invokeValue  = regexp.MustCompile(`(?s)<` + prefix + `parameter name="([^"]*)"([^>]*)>(.*?)</` + prefix + `parameter>`)
-	glmValue     = regexp.MustCompile(`(?s)\s*<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>\s*`)
-	gemmaKey     = regexp.MustCompile(`([{,]\s*)([A-Za-z_][A-Za-z0-9_]*)\s*:`)
-	keyword      = regexp.MustCompile(`(?s)^\s*([A-Za-z_]\w*)\s*=(.*)$`)
+	deepseekCall = text.Pattern(`(?s)<` + bar + `tool` + low + `call` + low + `begin` + bar + `>(.*?)(?:<` + bar + `tool` + low + `call` + low + `end` + bar + `>|$)`)
+	deepseekSep  = text.Pattern(`<` + bar + `tool` + low + `sep` + bar + `>`)
+	kimiCall     = text.Pattern(`(?s)<\|tool_call_begin\|>(.*?)<\|tool_call_argument_begin\|>(.*?)(?:<\|tool_call_end\|>|$)`)
+	invokeCall   = text.Pattern(`(?s)<` + prefix + `invoke name="([^"]*)"\s*>(.*?)(?:</` + prefix + `invoke>|$)`)
+	invokeValue  = text.Pattern(`(?s)<` + prefix + `parameter name="([^"]*)"([^>]*)>(.*?)</` + prefix + `parameter>`)
+	glmValue     = text.Pattern(`(?s)\s*<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>\s*`)
+	gemmaKey     = text.Pattern(`([{,]\s*)([A-Za-z_][A-Za-z0-9_]*)\s*:`)
+	keyword      = text.Pattern(`(?s)^\s*([A-Za-z_]\w*)\s*=(.*)$`)
 	// pythonic matches a list of calls in Python, perhapsPythonic the beginning of one.
-	pythonic        = regexp.MustCompile(`^\[\s*[A-Za-z_][\w.:-]*\(`)
-	perhapsPythonic = regexp.MustCompile(`^\[\s*(?:[A-Za-z_][\w.:-]*)?$`)
-	callID          = regexp.MustCompile(`(?s)^([^\[{]*)(?:\[CALL_ID\][^\[{]*)?(?:\[ARGS\])?(.*)$`)
+	pythonic        = text.Pattern(`^\[\s*[A-Za-z_][\w.:-]*\(`)
+	perhapsPythonic = text.Pattern(`^\[\s*(?:[A-Za-z_][\w.:-]*)?$`)
+	callID          = text.Pattern(`(?s)^([^\[{]*)(?:\[CALL_ID\][^\[{]*)?(?:\[ARGS\])?(.*)$`)
 )
 
 // deepseekBlock reads "function<sep>NAME" with a fenced object, as V3 and R1 write it, and "NAME<sep>{…}" of V3.1.
 // The first mark may have been consumed with the opening of the block.
 func deepseekBlock(body string) (calls []raw) {
-	for _, m := range deepseekCall.FindAllStringSubmatch("<｜tool▁call▁begin｜>"+strings.TrimSpace(trimFirst(body, deepseekCall)), -1) {
-		parts := deepseekSep.Split(m[1], 2)
+	for _, m := range deepseekCall().FindAllStringSubmatch("<｜tool▁call▁begin｜>"+strings.TrimSpace(trimFirst(body, deepseekCall())), -1) {
+		parts := deepseekSep().Split(m[1], 2)
 		if len(parts) < 2 {
 			return []raw{{}}
 		}
@@ -107,7 +108,7 @@ func trimFirst(body string, call *regexp.Regexp) string {
 
 // kimiBlock reads "functions.NAME:INDEX<|tool_call_argument_begin|>{…}".
 func kimiBlock(body string) (calls []raw) {
-	for _, m := range kimiCall.FindAllStringSubmatch("<|tool_call_begin|>"+trimFirst(body, kimiCall), -1) {
+	for _, m := range kimiCall().FindAllStringSubmatch("<|tool_call_begin|>"+trimFirst(body, kimiCall()), -1) {
 		calls = append(calls, raw{m[1], m[2]})
 	}
 	if calls == nil {
@@ -118,9 +119,9 @@ func kimiBlock(body string) (calls []raw) {
 
 // invokeBlock reads invoke and parameter tags: MiniMax's, DeepSeek's DSML, and Claude's.
 func invokeBlock(body string) (calls []raw) {
-	for _, m := range invokeCall.FindAllStringSubmatch(body, -1) {
+	for _, m := range invokeCall().FindAllStringSubmatch(body, -1) {
 		args := "{"
-		for _, v := range invokeValue.FindAllStringSubmatch(m[2], -1) {
+		for _, v := range invokeValue().FindAllStringSubmatch(m[2], -1) {
 			value := v[3]
 			if !strings.Contains(v[2], `string="false"`) || !json.Valid([]byte(value)) {
 				value = compact(strings.TrimSuffix(strings.TrimPrefix(value, "\n"), "\n"))
@@ -156,7 +157,7 @@ func glmBlock(body string) []raw {
 	args := "{"
 	rest := body[at:]
 	for rest != "" {
-		m := glmValue.FindStringSubmatchIndex(rest)
+		m := glmValue().FindStringSubmatchIndex(rest)
 		if m == nil || m[0] != 0 {
 			return []raw{{}}
 		}
@@ -170,7 +171,7 @@ func glmBlock(body string) []raw {
 // of its own.
 func mistralBlock(body string) (calls []raw) {
 	for part := range strings.SplitSeq(body, "[TOOL_CALLS]") {
-		m := callID.FindStringSubmatch(strings.TrimSpace(part))
+		m := callID().FindStringSubmatch(strings.TrimSpace(part))
 		if m == nil || !strings.HasPrefix(strings.TrimSpace(m[2]), "{") {
 			return []raw{{}}
 		}
@@ -189,7 +190,7 @@ func gemmaBlock(body string) []raw {
 	out := ""
 	for i, piece := range strings.Split("{"+args, `<|"|>`) {
 		if i%2 == 0 {
-			out += gemmaKey.ReplaceAllString(piece, `$1"$2":`)
+			out += gemmaKey().ReplaceAllString(piece, `$1"$2":`)
 		} else {
 			out += compact(piece)
 		}
@@ -209,7 +210,7 @@ func pythonBlock(body string) (calls []raw) {
 		rest = rest[open+1:]
 		for rest != "" && rest[0] != ')' {
 			end := outside(rest, ",)")
-			m := keyword.FindStringSubmatch(rest[:end])
+			m := keyword().FindStringSubmatch(rest[:end])
 			if m == nil || end == len(rest) {
 				return []raw{{}}
 			}

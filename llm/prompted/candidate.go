@@ -87,11 +87,11 @@ func (s *scanner) start() bool {
 		c.body = body{start: at, name: c.name, args: at, shown: at, seen: at, ready: true, scan: balance{pos: at}}
 		s.delta("")
 		return true
-	case c.form.open == "[" && pythonic.Match(s.buf):
+	case c.form.open == "[" && pythonic().Match(s.buf):
 		c.form.closers, c.form.block = []string{"]"}, pythonBlock
 		c.body = body{start: at, seen: at}
 		return true
-	case c.form.open == "[" && !s.final && perhapsPythonic.Match(s.buf):
+	case c.form.open == "[" && !s.final && perhapsPythonic().Match(s.buf):
 		return false
 	case !c.form.named && (first == '{' || first == '['):
 		c.body = body{start: at, scan: balance{pos: at}}

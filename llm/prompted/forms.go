@@ -1,8 +1,9 @@
 package prompted
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // A form is a notation in which models write calls.
@@ -134,8 +135,8 @@ func templateMarks() []string {
 
 // anyMark matches a mark in the form that most templates use, and unfinished the beginning of one.
 var (
-	anyMark    = regexp.MustCompile(`^<[|｜][\w▁]{1,40}[|｜]>`)
-	unfinished = regexp.MustCompile(`^<[|｜][\w▁]{0,40}[|｜]?$`)
+	anyMark    = text.Pattern(`^<[|｜][\w▁]{1,40}[|｜]>`)
+	unfinished = text.Pattern(`^<[|｜][\w▁]{0,40}[|｜]?$`)
 )
 
 // bare reports whether a text has nothing but marks of calls, as a reply that ends where a call should begin.

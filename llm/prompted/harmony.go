@@ -2,8 +2,9 @@ package prompted
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
+
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // Messages of gpt-oss have a head, which names a channel and perhaps a tool
@@ -19,7 +20,7 @@ const (
 	mostHead    = 256 // bytes
 )
 
-var recipient = regexp.MustCompile(`\bto=([^\s<]+)`)
+var recipient = text.Pattern(`\bto=([^\s<]+)`)
 
 // heads are the marks that a head begins with.
 func heads() []string { return []string{"<|start|>", "<|channel|>"} }
@@ -39,7 +40,7 @@ func (s *scanner) harmony() (found, more bool) {
 		return false, !s.final && len(s.buf) < mostHead
 	}
 	head, open := string(s.buf[:n]), n+len(messageMark)
-	if to := recipient.FindStringSubmatch(head); to != nil && len(s.tools) > 0 {
+	if to := recipient().FindStringSubmatch(head); to != nil && len(s.tools) > 0 {
 		name, offered := s.tool(to[1])
 		if offered {
 			one := func(body string) []raw { return []raw{{name, body}} }

@@ -218,11 +218,11 @@ func (s *scanner) template(text string) (mark string, more bool) {
 		}
 		more = more || !s.final && strings.HasPrefix(m, text)
 	}
-	mark = anyMark.FindString(text)
+	mark = anyMark().FindString(text)
 	if mark != "" && bare(mark) {
 		mark = ""
 	}
-	return mark, more || !s.final && unfinished.MatchString(text)
+	return mark, more || !s.final && unfinished().MatchString(text)
 }
 
 // mostTried is the maximum number of texts that begin like a call and are none; everything behind them is text.
@@ -395,7 +395,7 @@ func toolOf(tools []string, name string) (string, bool) {
 
 // unmarked returns a name without the marks of a template around it.
 func unmarked(name string) string {
-	if to := recipient.FindStringSubmatch(name); to != nil {
+	if to := recipient().FindStringSubmatch(name); to != nil {
 		name = to[1]
 	}
 	name = strings.TrimPrefix(strings.TrimSpace(name), functionMark)

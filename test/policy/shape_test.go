@@ -250,7 +250,7 @@ func allowedVar(d *ast.GenDecl, v *ast.ValueSpec) bool {
 			return false
 		}
 		sel, ok := call.Fun.(*ast.SelectorExpr)
-		if !ok || !slices.Contains([]string{"errors.New", "fmt.Errorf", "regexp.MustCompile", "sync.OnceValue"}, sel.X.(*ast.Ident).Name+"."+sel.Sel.Name) {
+		if !ok || !slices.Contains([]string{"errors.New", "fmt.Errorf", "regexp.MustCompile", "text.Pattern", "sync.OnceValue"}, sel.X.(*ast.Ident).Name+"."+sel.Sel.Name) {
 			return false
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // leastQuote is the least length of a quote in bytes, unless it is a whole line: a single letter is in every
@@ -26,14 +28,14 @@ func short(quote, before, after string) bool {
 // cases, a figure in the separators between groups of three digits. Parts of a figure are figures of their own
 // only in dates, times, ranges and versions.
 var (
-	aFigure   = regexp.MustCompile(`−?\p{Nd}+(?:[.,:/'’-]\p{Nd}+)*(?:×[0-9]+)?`)
-	aWord     = regexp.MustCompile(`\p{L}[\p{L}\p{M}\p{N}_]*(?:[.'’-][\p{L}\p{N}_]+)*`)
-	aSentence = regexp.MustCompile(`[.!?:;]\s+|\n`)
-	unspaced  = regexp.MustCompile(`[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]`) // scripts without spaces between words
-	aPrefix   = regexp.MustCompile(`(\p{Nd})T(\p{Nd})|\b[vV](\p{Nd})`)          // in 2026-05-03T12:30 and v1.2
-	aSpaced   = regexp.MustCompile(`[\p{Nd}.,:/'’-]*\p{Nd}(?:[ \x{a0}\x{202f}\x{2009}]\p{Nd}+)+`)
-	inGroups  = regexp.MustCompile(`^[1-9]\p{Nd}{0,2}(?:[ \x{a0}\x{202f}\x{2009}]\p{Nd}{3})+$`)
-	anAmount  = regexp.MustCompile(`^([1-9]\p{Nd}{0,2}(?:(?:,\p{Nd}{3})+|(?:\.\p{Nd}{3})+|(?:['’]\p{Nd}{3})+))(?:[.,](\p{Nd}+))?$`)
+	aFigure   = text.Pattern(`−?\p{Nd}+(?:[.,:/'’-]\p{Nd}+)*(?:×[0-9]+)?`)
+	aWord     = text.Pattern(`\p{L}[\p{L}\p{M}\p{N}_]*(?:[.'’-][\p{L}\p{N}_]+)*`)
+	aSentence = text.Pattern(`[.!?:;]\s+|\n`)
+	unspaced  = text.Pattern(`[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]`) // scripts without spaces between words
+	aPrefix   = text.Pattern(`(\p{Nd})T(\p{Nd})|\b[vV](\p{Nd})`)          // in 2026-05-03T12:30 and v1.2
+	aSpaced   = text.Pattern(`[\p{Nd}.,:/'’-]*\p{Nd}(?:[ \x{a0}\x{202f}\x{2009}]\p{Nd}+)+`)
+	inGroups  = text.Pattern(`^[1-9]\p{Nd}{0,2}(?:[ \x{a0}\x{202f}\x{2009}]\p{Nd}{3})+$`)
+	anAmount  = text.Pattern(`^([1-9]\p{Nd}{0,2}(?:(?:,\p{Nd}{3})+|(?:\.\p{Nd}{3})+|(?:['’]\p{Nd}{3})+))(?:[.,](\p{Nd}+))?$`)
 )
 
 // shows has the words and figures that passages can prove.
@@ -51,9 +53,9 @@ func newShows(passages ...string) shows {
 	all := strings.Join(passages, "\n")
 	s := shows{
 		text: strings.ToLower(all), words: map[string]bool{}, figures: map[string]bool{}, counted: map[string]string{},
-		cases: aGerman.MatchString(all),
+		cases: aGerman().MatchString(all),
 	}
-	for _, w := range aWord.FindAllString(aPrefix.ReplaceAllString(all, "$1 $2$3"), -1) {
+	for _, w := range aWord().FindAllString(aPrefix().ReplaceAllString(all, "$1 $2$3"), -1) {
 		for _, part := range append(strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune(".'’-", r) }), w) {
 			s.words[stem(part)] = true
 			if part == strings.ToLower(part) {
@@ -69,7 +71,7 @@ func newShows(passages ...string) shows {
 			s.figures[form] = true
 		}
 	}
-	for _, m := range aNumber.FindAllStringSubmatch(all, -1) {
+	for _, m := range aNumber().FindAllStringSubmatch(all, -1) {
 		n := numberOf(m[1])
 		s.figures[n], s.counted[strings.ToLower(m[2])] = true, n
 	}
@@ -83,19 +85,19 @@ func figuresIn(text string, apart bool) []string {
 	for _, s := range scales() {
 		text = s.word.ReplaceAllString(text, "${1}×"+strconv.Itoa(s.zeros)+"\n")
 	}
-	text = aWord.ReplaceAllString(aPrefix.ReplaceAllString(text, "$1 $2$3"), "\n")
+	text = aWord().ReplaceAllString(aPrefix().ReplaceAllString(text, "$1 $2$3"), "\n")
 	text = strings.ReplaceAll(text, "–", "-")
-	if text = aMinus.ReplaceAllString(text, "$1$2−$3"); apart {
-		text = aColumn.ReplaceAllString(text, "$1−")
+	if text = aMinus().ReplaceAllString(text, "$1$2−$3"); apart {
+		text = aColumn().ReplaceAllString(text, "$1−")
 	}
-	text = aSpaced.ReplaceAllStringFunc(text, func(m string) string {
+	text = aSpaced().ReplaceAllStringFunc(text, func(m string) string {
 		parts := strings.FieldsFunc(m, unicode.IsSpace)
-		if !inGroups.MatchString(m) || apart && strings.Count(m, " ") == len(parts)-1 && !strings.Contains(m, " 0") {
+		if !inGroups().MatchString(m) || apart && strings.Count(m, " ") == len(parts)-1 && !strings.Contains(m, " 0") {
 			return m
 		}
 		return strings.Join(parts, "")
 	})
-	return aFigure.FindAllString(text, -1)
+	return aFigure().FindAllString(text, -1)
 }
 
 // canonical returns a figure in the form for comparison, and its parts and beginnings, such as 12:30 of
@@ -114,7 +116,7 @@ func canonical(figure string) (same string, parts []string) {
 		return same, nil
 	}
 	pieces := strings.FieldsFunc(figure, func(r rune) bool { return strings.ContainsRune("-/:", r) })
-	amount := anAmount.FindStringSubmatch(figure)
+	amount := anAmount().FindStringSubmatch(figure)
 	if len(pieces) == 1 && amount == nil && strings.Count(figure, ".") > 1 {
 		pieces = strings.Split(figure, ".")
 	}
@@ -151,7 +153,7 @@ func stem(word string) string {
 
 // has reports whether the text has a word as a whole.
 func (s shows) has(word string) bool {
-	return s.words[stem(word)] || unspaced.MatchString(word) && strings.Contains(s.text, strings.ToLower(word))
+	return s.words[stem(word)] || unspaced().MatchString(word) && strings.Contains(s.text, strings.ToLower(word))
 }
 
 // inOtherCase reports whether the text has a name in another grammatical case.
@@ -168,9 +170,9 @@ func (s shows) inOtherCase(name string) bool {
 		a, b := w[same:], name[same:]
 		switch n := utf8.RuneCountInString(w[:same]); {
 		case n >= 3 && unicode.Is(unicode.Cyrillic, []rune(w)[0]):
-			return aSlavic.MatchString(a) && aSlavic.MatchString(b)
+			return aSlavic().MatchString(a) && aSlavic().MatchString(b)
 		case n >= 4 && s.cases:
-			return a+b != "" && (a == "" || b == "") && aGermanic.MatchString(a+b)
+			return a+b != "" && (a == "" || b == "") && aGermanic().MatchString(a+b)
 		}
 		return false
 	})
@@ -197,7 +199,7 @@ func (s shows) akin(word string) bool {
 	word = strings.ToLower(word)
 	return s.has(word) || slices.ContainsFunc(s.lower, func(w string) bool {
 		same := w[:min(len(w), len(word))]
-		return len(same) > 3 && strings.HasPrefix(word, same) && anEnding.MatchString(w[len(same):]+word[len(same):])
+		return len(same) > 3 && strings.HasPrefix(word, same) && anEnding().MatchString(w[len(same):]+word[len(same):])
 	})
 }
 
@@ -219,7 +221,7 @@ func (s shows) lacks(claim string) (missing []string) {
 			missing = append(missing, n)
 		}
 	}
-	for _, m := range aNumber.FindAllStringSubmatch(claim, -1) {
+	for _, m := range aNumber().FindAllStringSubmatch(claim, -1) {
 		if n := numberOf(m[1]); !s.figures[n] && s.countsOther(m[2], n) {
 			missing = append(missing, m[1])
 		}
@@ -237,13 +239,15 @@ type scale struct {
 }
 
 var (
-	aThousand = regexp.MustCompile(`(?i)(\p{Nd})[ \x{a0}\x{202f}-]?(?:thousands?|tausend|tsd)\b`)
-	aMillion  = regexp.MustCompile(`(?i)(\p{Nd})[ \x{a0}\x{202f}-]?(?:millions?|millionen|mio|mln)\b`)
-	aBillion  = regexp.MustCompile(`(?i)(\p{Nd})[ \x{a0}\x{202f}-]?(?:billions?|bn|milliarden?|mrd|milliards?|mld)\b`)
-	aTrillion = regexp.MustCompile(`(?i)(\p{Nd})[ \x{a0}\x{202f}-]?(?:trillions?)\b`)
+	aThousand = text.Pattern(`(?i)(\p{Nd})[ \x{a0}\x{202f}-]?(?:thousands?|tausend|tsd)\b`)
+	aMillion  = text.Pattern(`(?i)(\p{Nd})[ \x{a0}\x{202f}-]?(?:millions?|millionen|mio|mln)\b`)
+	aBillion  = text.Pattern(`(?i)(\p{Nd})[ \x{a0}\x{202f}-]?(?:billions?|bn|milliarden?|mrd|milliards?|mld)\b`)
+	aTrillion = text.Pattern(`(?i)(\p{Nd})[ \x{a0}\x{202f}-]?(?:trillions?)\b`)
 )
 
-func scales() []scale { return []scale{{aThousand, 3}, {aMillion, 6}, {aBillion, 9}, {aTrillion, 12}} }
+func scales() []scale {
+	return []scale{{aThousand(), 3}, {aMillion(), 6}, {aBillion(), 9}, {aTrillion(), 12}}
+}
 
 // multiplies reports whether a word is that of a scale.
 func multiplies(word string) bool {
@@ -252,13 +256,13 @@ func multiplies(word string) bool {
 
 // Signs, number words, and endings of names in other grammatical cases.
 var (
-	aMinus  = regexp.MustCompile(`((?:^|[\n(\[=:|>~≈]|[^\p{Nd}\s]\s+)\s*)-([$€£¥]?)(\p{Nd})`)
-	aColumn = regexp.MustCompile(`(\p{Nd}\s+)-(?:\b|$)`) // in a row of a table, or a range
-	aNumber = regexp.MustCompile(`(?i)\b(two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|` +
+	aMinus  = text.Pattern(`((?:^|[\n(\[=:|>~≈]|[^\p{Nd}\s]\s+)\s*)-([$€£¥]?)(\p{Nd})`)
+	aColumn = text.Pattern(`(\p{Nd}\s+)-(?:\b|$)`) // in a row of a table, or a range
+	aNumber = text.Pattern(`(?i)\b(two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|` +
 		`zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf)\s+(\p{L}{3,})`)
-	aGerman   = regexp.MustCompile(`\b(?:der|des|dem|und|wurde|wird|nicht|eine[mnrs]?|ist|für)\b`)
-	aGermanic = regexp.MustCompile(`^(?:s|n|es|en|ns)$`)
-	aSlavic   = regexp.MustCompile(`^(?:|а|я|у|ю|о|е|ё|и|ы|й|ь|ом|ем|ём|ой|ей|ою|ею|ым|им|ого|его|ому|ему|ых|их|` +
+	aGerman   = text.Pattern(`\b(?:der|des|dem|und|wurde|wird|nicht|eine[mnrs]?|ist|für)\b`)
+	aGermanic = text.Pattern(`^(?:s|n|es|en|ns)$`)
+	aSlavic   = text.Pattern(`^(?:|а|я|у|ю|о|е|ё|и|ы|й|ь|ом|ем|ём|ой|ей|ою|ею|ым|им|ого|его|ому|ему|ых|их|` +
 		`ам|ям|ами|ями|ах|ях|ую|юю|ая|яя|ии|ию|ия|ью)$`)
 )
 
@@ -282,7 +286,7 @@ func numberOf(word string) string {
 
 var (
 	// begins are words that begin sentences and are not names; they prove too little.
-	begins = regexp.MustCompile(`(?i)^(?:` +
+	begins = text.Pattern(`(?i)^(?:` +
 		`answer|approximately|average|count|everybody|everyone|everything|maximum|minimum|note|number|result|results|run|see|set|` +
 		`somebody|someone|something|sum|summary|total|use|` +
 		`a|aber|about|according|after|all|als|also|although|am|an|and|another|any|anybody|anyone|anything|are|as|at|au|auch|auf|aux|avec|based|because|` +
@@ -294,10 +298,10 @@ var (
 		`thus|to|u\.a|un|und|under|une|unless|until|up|version|vom|von|vor|we|wenn|wer|what|when|where|whether|which|while|` +
 		`who|why|wir|with|within|without|y|yes|yet|you|your|z\.b|zu|zum|zur` +
 		`)$`)
-	anEnding = regexp.MustCompile(`^(?:s|es|e|d|ed|er|ing|n|en)$`) // of another form of a word
+	anEnding = text.Pattern(`^(?:s|es|e|d|ed|er|ing|n|en)$`) // of another form of a word
 	// ordinary are numbers, and words with endings that names don't have.
-	aSingle  = regexp.MustCompile(`s$|ed$`) // of a verb that can follow one person's name
-	ordinary = regexp.MustCompile(`\p{L}{5}ly$|\p{L}{4}(?:ing|tions?|ments?|ness|ity)$|^(?:One|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten)$`)
+	aSingle  = text.Pattern(`s$|ed$`) // of a verb that can follow one person's name
+	ordinary = text.Pattern(`\p{L}{5}ly$|\p{L}{4}(?:ing|tions?|ments?|ness|ity)$|^(?:One|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten)$`)
 )
 
 // named returns the names of a claim, and its longest other words, which mean most. A name has a capital
@@ -306,14 +310,14 @@ var (
 // that can't be its verb.
 func (s shows) named(claim string) (names, others []string) {
 	var brief []string // such as "two"
-	for _, sentence := range aSentence.Split(aPrefix.ReplaceAllString(claim, "$1 $2$3"), -1) {
-		words := aWord.FindAllString(sentence, -1)
+	for _, sentence := range aSentence().Split(aPrefix().ReplaceAllString(claim, "$1 $2$3"), -1) {
+		words := aWord().FindAllString(sentence, -1)
 		for i, w := range words {
 			first, size := utf8.DecodeRuneInString(w)
 			within := strings.ContainsFunc(w[size:], func(r rune) bool { return unicode.IsUpper(r) || unicode.IsDigit(r) || r == '_' || r == '.' })
-			begun := begins.MatchString(stem(w))
-			many := strings.HasSuffix(stem(w), "s") && i+1 < len(words) && !aSingle.MatchString(words[i+1])
-			small := i == 0 && (begun || many || ordinary.MatchString(w) || slices.Contains(s.lower, strings.ToLower(w)) || !s.has(w) && s.akin(w))
+			begun := begins().MatchString(stem(w))
+			many := strings.HasSuffix(stem(w), "s") && i+1 < len(words) && !aSingle().MatchString(words[i+1])
+			small := i == 0 && (begun || many || ordinary().MatchString(w) || slices.Contains(s.lower, strings.ToLower(w)) || !s.has(w) && s.akin(w))
 			switch {
 			case multiplies(w):
 			case size < len(w) && within && !begun || unicode.IsUpper(first) && !small && w != "I" && (i > 0 || size < len(w)):
@@ -333,14 +337,14 @@ func (s shows) named(claim string) (names, others []string) {
 }
 
 var (
-	aMark   = regexp.MustCompile(`\[\p{Nd}+(?:(?:, ?|-|–)\p{Nd}+)*\]`) // numbers of pieces of evidence
-	anItem  = regexp.MustCompile(`(?m)^\s*(\p{Nd}+)[.)]\s+`)           // of a list
-	aPlace  = regexp.MustCompile(`(?i)\b(?:lines?|zeilen?|lignes?|events?|ereignis(?:se)?)\s+#?\p{Nd}+(?:(?:-|–| and | und | et | to )\p{Nd}+)*`)
-	anEvent = regexp.MustCompile(`#\p{Nd}+`)
-	aCount  = regexp.MustCompile(`(^|[^\p{Nd}.,:/'’-])(\p{Nd}+)\s+(\p{L}{3,})`)
-	aTotal  = regexp.MustCompile(`\b(?:are|were|sind|sont)\s+\p{Nd}+\s*(?:[.!?]\s|[.!?]?$)`)
-	aPiece  = regexp.MustCompile(`(?i)^(?:files?|sources?|documents?|passages?|places?|quotes?)$`)
-	digits  = regexp.MustCompile(`\p{Nd}+`)
+	aMark   = text.Pattern(`\[\p{Nd}+(?:(?:, ?|-|–)\p{Nd}+)*\]`) // numbers of pieces of evidence
+	anItem  = text.Pattern(`(?m)^\s*(\p{Nd}+)[.)]\s+`)           // of a list
+	aPlace  = text.Pattern(`(?i)\b(?:lines?|zeilen?|lignes?|events?|ereignis(?:se)?)\s+#?\p{Nd}+(?:(?:-|–| and | und | et | to )\p{Nd}+)*`)
+	anEvent = text.Pattern(`#\p{Nd}+`)
+	aCount  = text.Pattern(`(^|[^\p{Nd}.,:/'’-])(\p{Nd}+)\s+(\p{L}{3,})`)
+	aTotal  = text.Pattern(`\b(?:are|were|sind|sont)\s+\p{Nd}+\s*(?:[.!?]\s|[.!?]?$)`)
+	aPiece  = text.Pattern(`(?i)^(?:files?|sources?|documents?|passages?|places?|quotes?)$`)
+	digits  = text.Pattern(`\p{Nd}+`)
 )
 
 // unshown returns the figures and names of an answer that its evidence lacks. Statements about the evidence
@@ -362,7 +366,7 @@ func unshown(a Answer) []string {
 	}
 	told := func(form *regexp.Regexp, among map[string]bool) (some bool) {
 		claim = form.ReplaceAllStringFunc(claim, func(m string) string {
-			if slices.ContainsFunc(digits.FindAllString(m, -1), func(n string) bool { return !among[n] }) {
+			if slices.ContainsFunc(digits().FindAllString(m, -1), func(n string) bool { return !among[n] }) {
 				return m
 			}
 			some = true
@@ -371,14 +375,14 @@ func unshown(a Answer) []string {
 		return some
 	}
 	items := 0
-	claim = anItem.ReplaceAllStringFunc(claim, func(m string) string {
-		if digits.FindString(m) == strconv.Itoa(items+1) {
+	claim = anItem().ReplaceAllStringFunc(claim, func(m string) string {
+		if digits().FindString(m) == strconv.Itoa(items+1) {
 			items++
 			return "\n"
 		}
 		return m
 	})
-	told(aMark, cited)
+	told(aMark(), cited)
 	for _, e := range a.Evidence {
 		claim = sourceName(e.Source).ReplaceAllStringFunc(claim, func(m string) string {
 			if _, n, ok := strings.Cut(m[strings.LastIndex(m, path.Base(e.Source))+len(path.Base(e.Source)):], ":"); ok && !places[n] {
@@ -387,15 +391,15 @@ func unshown(a Answer) []string {
 			return "\t"
 		})
 	}
-	told(aPlace, places)
-	told(anEvent, events)
-	claim = aCount.ReplaceAllStringFunc(claim, func(m string) string {
-		if part := aCount.FindStringSubmatch(m); part[2] == strconv.Itoa(len(quotes)) && counted(part[3], quotes) {
+	told(aPlace(), places)
+	told(anEvent(), events)
+	claim = aCount().ReplaceAllStringFunc(claim, func(m string) string {
+		if part := aCount().FindStringSubmatch(m); part[2] == strconv.Itoa(len(quotes)) && counted(part[3], quotes) {
 			return part[1] + part[3]
 		}
 		return m
 	})
-	total := told(aTotal, map[string]bool{strconv.Itoa(len(quotes)): len(quotes) > 1})
+	total := told(aTotal(), map[string]bool{strconv.Itoa(len(quotes)): len(quotes) > 1})
 	s := newShows(quotes...)
 	if names, others := s.named(claim); !total && len(names)+len(others) == 0 && len(figuresIn(claim, false)) == 0 {
 		return []string{a.Answer}
@@ -418,12 +422,12 @@ func sourceName(source string) *regexp.Regexp {
 // counted reports whether each of several quotes has one of the counted things, and none has a number of them.
 func counted(what string, quotes []string) bool {
 	for _, q := range quotes {
-		for _, m := range aCount.FindAllStringSubmatch(q, -1) {
+		for _, m := range aCount().FindAllStringSubmatch(q, -1) {
 			if newShows(strings.ToLower(m[3])).akin(what) {
 				return false
 			}
 		}
-		if !aPiece.MatchString(what) && !newShows(strings.ToLower(q)).akin(what) {
+		if !aPiece().MatchString(what) && !newShows(strings.ToLower(q)).akin(what) {
 			return false
 		}
 	}

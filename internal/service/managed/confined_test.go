@@ -78,6 +78,11 @@ func newEstate(t *testing.T) *estate {
 			}
 		}
 	}
+	for _, name := range []string{"a", "b"} {
+		if e.ids["question "+name] == "" {
+			t.Fatalf("the question of session %s was open and is not: %v", name, e.must("GET", "/api/v1/tasks/"+e.ids["session "+name], nil))
+		}
+	}
 	return e
 }
 

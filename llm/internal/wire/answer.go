@@ -6,7 +6,6 @@ import (
 	"html"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -77,31 +76,31 @@ func (p Post) resolve(to string) string {
 }
 
 var (
-	titled = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
-	tags   = regexp.MustCompile(`(?is)<script.*?</script>|<style.*?</style>|<!--.*?-->|<[^>]*>`)
+	titled = text.Pattern(`(?is)<title[^>]*>(.*?)</title>`)
+	tags   = text.Pattern(`(?is)<script.*?</script>|<style.*?</style>|<!--.*?-->|<[^>]*>`)
 )
 
 // titleOf names a web page by its title, and any other text by its first words.
 func titleOf(page []byte) string {
-	if m := titled.FindSubmatch(page); m != nil && Visible(string(m[1])) {
+	if m := titled().FindSubmatch(page); m != nil && Visible(string(m[1])) {
 		return fmt.Sprintf("an HTML page with the title %q", Excerpt([]byte(html.UnescapeString(string(m[1])))))
 	}
 	what := "a text"
 	if bytes.HasPrefix(bytes.TrimSpace(page), []byte("<")) {
 		what = "an HTML page"
 	}
-	if words := html.UnescapeString(tags.ReplaceAllString(string(page), " ")); Visible(words) {
+	if words := html.UnescapeString(tags().ReplaceAllString(string(page), " ")); Visible(words) {
 		return fmt.Sprintf("%s that says %q", what, text.Short(words, 100))
 	}
 	return what
 }
 
-var retryDelay = regexp.MustCompile(`"retry_?[dD]elay"\s*:\s*"(\d+(?:\.\d+)?s)"`)
+var retryDelay = text.Pattern(`"retry_?[dD]elay"\s*:\s*"(\d+(?:\.\d+)?s)"`)
 
 // retryInfo returns how long the body of an error asks to wait in the form of Google's RetryInfo
 // (google/rpc/error_details.proto), which gateways pass on; 0: it has none.
 func retryInfo(body []byte) time.Duration {
-	m := retryDelay.FindSubmatch(body)
+	m := retryDelay().FindSubmatch(body)
 	if m == nil {
 		return 0
 	}

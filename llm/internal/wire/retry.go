@@ -2,10 +2,11 @@ package wire
 
 import (
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // longestWait limits the wait that a server is believed to need: no vendor grants an allowance for more than a
@@ -45,7 +46,7 @@ func RetryAfter(h http.Header, message string, now time.Time) time.Duration {
 	if d := resets(h, now); d > 0 {
 		return d
 	}
-	if m := tryAgain.FindStringSubmatch(message); m != nil {
+	if m := tryAgain().FindStringSubmatch(message); m != nil {
 		d, _ := parseWait(m[1]+unitOf(m[2]), time.Second, now)
 		return d
 	}
@@ -54,7 +55,7 @@ func RetryAfter(h http.Header, message string, now time.Time) time.Duration {
 
 // tryAgain matches "try again in 1m30s" (OpenAI, Groq), "retry after 42 seconds" (Azure), "retry in 26.4s"
 // (Gemini), and "wait 5 minutes before".
-var tryAgain = regexp.MustCompile(`(?i)\b(?:try(?:ing)? again|retry(?:ing)?|wait)(?: your request)?(?: in| after| for)?(?: about| at least)? ` +
+var tryAgain = text.Pattern(`(?i)\b(?:try(?:ing)? again|retry(?:ing)?|wait)(?: your request)?(?: in| after| for)?(?: about| at least)? ` +
 	`((?:\d+(?:\.\d+)?(?:h|ms|m|s)\b)+|(?:\d+(?:\.\d+)?(?:h|ms|m|s))+|\d+(?:\.\d+)?)(?: ?(milliseconds?|seconds?|secs?|minutes?|mins?|hours?|hrs?)\b)?`)
 
 // unitOf returns the unit for a word.

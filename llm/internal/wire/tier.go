@@ -1,13 +1,14 @@
 package wire
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // tierWord matches a vendor's name of a tier. Anything else does not belong in a log or a bill.
-var tierWord = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+var tierWord = text.Pattern(`^[a-z][a-z0-9_-]{0,31}$`)
 
 // Tier returns the [llm.Usage.Tier] of a reply from the vendor's statements about how it was served: its tier, its
 // speed, its region. Words for the standard are ignored.
@@ -19,7 +20,7 @@ func Tier(words ...string) string {
 		case "", "standard", "default", "auto", "on_demand", "null", "unspecified":
 			continue
 		}
-		if !tierWord.MatchString(w) {
+		if !tierWord().MatchString(w) {
 			w = "unknown"
 		}
 		if !slices.Contains(out, w) {

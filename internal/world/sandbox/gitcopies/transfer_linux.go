@@ -59,10 +59,10 @@ func (g *transfer) say(text string) {
 }
 
 func (g *transfer) refuse(name, why string) {
-	if dir := g.stateOf(name); dir != "" && !gitfiles.Transient.MatchString(name) {
+	if dir := g.stateOf(name); dir != "" && !gitfiles.Transient().MatchString(name) {
 		g.states[dir] = true
 	}
-	if !gitfiles.Transient.MatchString(name) {
+	if !gitfiles.Transient().MatchString(name) {
 		g.say("did not keep " + filepath.Join(g.path, name) + ", as it " + why)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // Files that a box may leave in a git directory. All others that a box writes there are discarded, so a new
@@ -119,12 +121,12 @@ func Find(list []Kind, name string) (Kind, bool) {
 }
 
 // Transient matches git's temporary files, whose rejection is not reported.
-var Transient = regexp.MustCompile(`(?:^|/)(?:[^/]*\.lock|tmp_[^/]*|\.tmp[^/]*|gc\.(?:pid|log)|index\.stash\.\d+|fsmonitor--daemon.*|t[0-9A-Za-z]{6}|addp-hunk-edit\.diff|ADD_EDIT\.patch|EDIT_DESCRIPTION)$`)
+var Transient = text.Pattern(`(?:^|/)(?:[^/]*\.lock|tmp_[^/]*|\.tmp[^/]*|gc\.(?:pid|log)|index\.stash\.\d+|fsmonitor--daemon.*|t[0-9A-Za-z]{6}|addp-hunk-edit\.diff|ADD_EDIT\.patch|EDIT_DESCRIPTION)$`)
 
 var (
-	configSection = regexp.MustCompile(`^\[([A-Za-z0-9.-]+)(?: "([^"\\\n]*)")?\]$`)
-	branchSetting = regexp.MustCompile(`^(?:remote|pushRemote|merge|rebase|[a-z]+-merge-base) = ([A-Za-z0-9._/+-]+)$`)
-	branchRemote  = regexp.MustCompile(`^(?:remote|pushRemote) `)
+	configSection = text.Pattern(`^\[([A-Za-z0-9.-]+)(?: "([^"\\\n]*)")?\]$`)
+	branchSetting = text.Pattern(`^(?:remote|pushRemote|merge|rebase|[a-z]+-merge-base) = ([A-Za-z0-9._/+-]+)$`)
+	branchRemote  = text.Pattern(`^(?:remote|pushRemote) `)
 )
 
 // branches checks the settings of a repository: only settings of branches may differ, and they may only refer
@@ -134,7 +136,7 @@ func branches(data, old []byte) error {
 		own = map[string]bool{}
 		section := ""
 		for line := range strings.SplitSeq(strings.TrimSuffix(string(text), "\n"), "\n") {
-			if m := configSection.FindStringSubmatch(line); m != nil {
+			if m := configSection().FindStringSubmatch(line); m != nil {
 				section = strings.ToLower(m[1]) + " " + m[2]
 			}
 			if strings.HasPrefix(section, "branch ") {
@@ -152,10 +154,10 @@ func branches(data, old []byte) error {
 	}
 	for key := range own {
 		section, line, _ := strings.Cut(key, "\x00")
-		m := branchSetting.FindStringSubmatch(strings.TrimSpace(line))
+		m := branchSetting().FindStringSubmatch(strings.TrimSpace(line))
 		switch {
-		case was[key], configSection.MatchString(line):
-		case m == nil, branchRemote.MatchString(m[0]) && m[1] != "." && !slices.Contains(before, `[remote "`+m[1]+`"]`):
+		case was[key], configSection().MatchString(line):
+		case m == nil, branchRemote().MatchString(m[0]) && m[1] != "." && !slices.Contains(before, `[remote "`+m[1]+`"]`):
 			return fmt.Errorf("says %q of %s: %w", strings.TrimSpace(line), section, errSettings)
 		}
 	}
@@ -193,11 +195,11 @@ func plan(data, old []byte) error {
 	return nil
 }
 
-var authorForm = regexp.MustCompile(`^(?:GIT_AUTHOR_(?:NAME|EMAIL|DATE)='(?:[^'\n]|'\\'')*'\n?)*$`)
+var authorForm = text.Pattern(`^(?:GIT_AUTHOR_(?:NAME|EMAIL|DATE)='(?:[^'\n]|'\\'')*'\n?)*$`)
 
 // author checks a file that old versions of git read as a shell script.
 func author(data, _ []byte) error {
-	if !authorForm.Match(data) {
+	if !authorForm().Match(data) {
 		return errForm
 	}
 	return nil
@@ -211,12 +213,12 @@ func strategy(data, _ []byte) error {
 	return nil
 }
 
-var strategyForm = regexp.MustCompile(`^(?:--)?(?:ours|theirs|patience|histogram|minimal|(?:no-)?renormalize|no-renames|ignore-(?:space-change|all-space|` +
+var strategyForm = text.Pattern(`^(?:--)?(?:ours|theirs|patience|histogram|minimal|(?:no-)?renormalize|no-renames|ignore-(?:space-change|all-space|` +
 	`space-at-eol|cr-at-eol)|find-renames(?:=\d+%?)?|rename-threshold=\d+%?|diff-algorithm=[a-z]+|subtree(?:=[\w./-]*)?)$`)
 
 func strategyOptions(data, _ []byte) error {
 	for _, w := range strings.Fields(strings.ReplaceAll(string(data), "'", " ")) {
-		if !strategyForm.MatchString(w) {
+		if !strategyForm().MatchString(w) {
 			return errForm
 		}
 	}
@@ -253,11 +255,11 @@ func sequencerOptions(data, _ []byte) error {
 	return nil
 }
 
-var applyForm = regexp.MustCompile(`^(?:\s*'(?:-[pC]\d+|--whitespace=[a-z-]+|--(?:directory|exclude|include)=[^']*|--reject|` +
+var applyForm = text.Pattern(`^(?:\s*'(?:-[pC]\d+|--whitespace=[a-z-]+|--(?:directory|exclude|include)=[^']*|--reject|` +
 	`--ignore-whitespace|--ignore-space-change)')*\s*$`)
 
 func applyOptions(data, _ []byte) error {
-	if !applyForm.Match(data) {
+	if !applyForm().Match(data) {
 		return errForm
 	}
 	return nil
