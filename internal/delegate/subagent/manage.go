@@ -12,6 +12,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/view/team"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
@@ -98,17 +99,10 @@ func (t *Team) list() string {
 
 // stateOf returns the state of a child.
 func stateOf(c inspan.Child) string {
-	switch {
-	case c.Open && c.Background:
-		return "works in the background"
-	case c.Open:
-		return "works"
-	case c.Returned == nil || c.Returned.Reason == "":
-		return "broken off"
-	case c.Returned.Idle:
-		return "idle"
+	if c.Open && c.Background {
+		return team.State(c) + " in the background"
 	}
-	return string(c.Returned.Reason)
+	return team.State(c)
 }
 
 // cost returns the cost of a child so far.

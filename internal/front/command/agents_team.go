@@ -1,20 +1,10 @@
 package command
 
 import (
-	"cmp"
-	"context"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/inspan/inspan"
-	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/internal/base/text"
-	"github.com/inspan/inspan/internal/install/app"
-	"github.com/inspan/inspan/internal/view/words"
 )
 
 func (c *command) team() *cobra.Command {
@@ -40,106 +30,21 @@ func (c *command) team() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if assign != "" {
-				if err := assignTask(cmd.Context(), a, id, assign); err != nil {
-					return err
+			if task, name, given := strings.Cut(assign, "="); assign != "" {
+				if !given {
+					return misused("--assign: write it as TASK=NAME or TASK=all")
+				}
+				if err := a.Assign(cmd.Context(), id, task, name); err != nil {
+					return fmt.Errorf("--assign: %w", err)
 				}
 			}
-			return printTeam(cmd.Context(), cmd.OutOrStdout(), a, id)
+			board, err := a.Team(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			return board.Write(cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().StringVar(&assign, "assign", "", "give a task to a member, or to all: `TASK=NAME`, TASK=all")
 	return cmd
-}
-
-// assignTask takes a task from who has it, and gives it to a member.
-func assignTask(ctx context.Context, a *app.App, id, order string) error {
-	task, name, _ := strings.Cut(order, "=")
-	w, err := a.Running.Watch(ctx, id)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	st := w.Status()
-	b := event.Tasked{Action: event.TaskAssign, ID: task, By: st.Session}
-	if name != "all" {
-		i := slices.IndexFunc(st.Children, func(k inspan.Child) bool { return name != "" && strings.EqualFold(k.Name, name) })
-		if i < 0 {
-			return misused("--assign: there is no member %q", name)
-		}
-		b.For = st.Children[i].Child
-	}
-	if found := st.Tasks.Find(task); found == nil || found.Done {
-		return misused("--assign: there is no open task %q", task)
-	}
-	return w.Send(ctx, b)
-}
-
-// printTeam prints the members and the tasks of a session.
-func printTeam(ctx context.Context, out io.Writer, a *app.App, id string) error {
-	st, err := a.Running.Status(ctx, id)
-	if err != nil {
-		return err
-	}
-	names := map[string]string{st.Session: "the lead"}
-	w := text.NewTable(out, "MEMBER", "KIND", "STATE", "COST", "WAITS FOR", "SESSION", "TASK")
-	for _, k := range st.Children {
-		names[k.Child] = cmp.Or(k.Name, words.Agent(k.Agent, k.Child))
-		state := "ended"
-		switch {
-		case k.Open:
-			state = "works"
-		case k.Returned != nil && k.Returned.Idle:
-			state = "idle"
-		case k.Returned == nil || k.Returned.Reason != event.ReasonDone:
-			state = "stopped"
-		}
-		cost, waits := k.Cost, ""
-		if k.Open {
-			theirs, err := a.Running.Status(ctx, k.Child)
-			if err != nil {
-				return err
-			}
-			cost, waits = theirs.Cost, awaited(st, theirs)
-		}
-		w.Row(names[k.Child], k.Agent, state, words.Cost(cost, k.Returned != nil && k.Returned.Unpriced), waits, k.Child, words.OneLine(k.Task, 50))
-	}
-	if err := w.Flush(); err != nil || len(st.Tasks.List) == 0 {
-		return err
-	}
-	fmt.Fprintln(out)
-	w = text.NewTable(out, "TASK", "STATE", "WHO", "CHECK", "TEXT")
-	for i := range st.Tasks.List {
-		task := &st.Tasks.List[i]
-		state, check := "open", task.Check
-		switch waits := st.Tasks.WaitsFor(task); {
-		case task.Done:
-			state = "done"
-		case task.Holder != "":
-			state = "claimed"
-		case len(waits) > 0:
-			state = "waits for " + strings.Join(waits, ", ")
-		}
-		if task.Evidence != "" {
-			check += " (passed)"
-		}
-		w.Row(task.ID, state, names[cmp.Or(task.Holder, task.For)], words.OneLine(check, 40), words.OneLine(task.Text, 60))
-	}
-	return w.Flush()
-}
-
-// awaited says what a member waits for: a person's answer, or the end of a call.
-func awaited(lead, member inspan.Status) string {
-	for _, q := range lead.Raised {
-		if q.Child == member.Session {
-			return "you: " + q.Tool + " (" + q.ID + ")"
-		}
-	}
-	for _, p := range member.Open {
-		return p.Call.Name
-	}
-	if member.Asking {
-		return "its model"
-	}
-	return ""
 }
