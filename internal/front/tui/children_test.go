@@ -10,6 +10,7 @@ import (
 	"github.com/inspan/inspan/internal/extend/skill"
 	"github.com/inspan/inspan/internal/front/tui"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/tool"
 )
@@ -96,4 +97,35 @@ func TestMembers(t *testing.T) {
 	s.shows("so far subagent")
 	s.press("/subagents Scout" + enter)
 	s.wait("it once more", func(text string) bool { return strings.Count(text, "so far subagent") == 2 })
+}
+
+// TestTeam checks that the team is shown with its tasks, that a message wakes a member that is idle, and that a person can
+// hand over a task.
+func TestTeam(t *testing.T) {
+	s := start(t, 100, 30, withTeam, call("spawn_agent", `{"name":"scout","task":"say: just this"}`),
+		call("team", `{"action":"add_task","text":"paint it","check":"make paint"}`), sayStep("Over."))
+	s.press("/team" + enter)
+	s.shows("there is no team yet")
+	s.typed("go", enter)
+	s.shows("Over.", "■ done")
+	s.press("/team" + enter)
+	s.shows("team (2 of 2)", "scout   idle · $0.0000 · say: just this", "task 1  open · paint it")
+	s.press("task" + enter)
+	s.shows("give task 1 to (2 of 2)", "any member can claim it")
+	s.press("scout" + enter)
+	s.shows("task 1 is for scout")
+	s.press("/team" + enter)
+	s.shows("task 1  for scout · paint it")
+	s.press(enter)
+	s.shows("scout · worker · idle", "show its work", "write to it")
+	s.press("write" + enter)
+	s.shows("› /team scout")
+	s.press("say: awake again" + enter)
+	s.shows("sent to scout")
+	testkit.WaitFor(t, "the answer of a member that is awake", func() bool {
+		s.press("/subagents scout" + enter)
+		return strings.Contains(s.text(), "\nawake again\n")
+	})
+	s.press("/team nobody hello" + enter)
+	s.shows("no member is called nobody")
 }

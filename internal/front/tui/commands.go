@@ -94,6 +94,11 @@ func Commands() []Command {
 			run: func(c *commander, id string) tea.Cmd { return c.sessions.subagents(id) },
 		},
 		{
+			Name: "team", here: "its team is on the server; see its page", Args: "[name] [message]",
+			Doc: "show the team and its tasks, and speak to a member", calm: true,
+			run: func(c *commander, args string) tea.Cmd { return c.sessions.team(args) },
+		},
+		{
 			Name: "output-style", here: "it is for sessions on this machine", Args: "[name]",
 			Doc:  "choose how the model answers in new sessions, here and in your settings",
 			calm: true, run: (*commander).outputStyle,

@@ -19,7 +19,7 @@ var pageFiles embed.FS
 // pagePaths returns the addresses of the page and its files. A part that is * matches any name.
 func pagePaths() []string {
 	return []string{
-		"/", "/inbox", "/search", "/new", "/s/*", "/s/*/trace", "/s/*/cost", "/compare/*/*", "/eval/*",
+		"/", "/inbox", "/search", "/new", "/s/*", "/s/*/trace", "/s/*/cost", "/s/*/team", "/compare/*/*", "/eval/*",
 		"/page/*", "/page/lit/*", "/page/lit/directives/*",
 	}
 }

@@ -192,9 +192,6 @@ func (c *call) appendInput(in input) (sent, error) {
 	if err != nil {
 		return sent{}, err
 	}
-	if t.Session != in.ID {
-		return sent{}, Conflict("session %s is a subagent of %s; send it there", in.ID, t.Session)
-	}
 	e, err := event.Decode(fmt.Appendf(nil, `{"seq":1,"time":%q,"session":%q,"kind":%q,"body":%s}`,
 		time.Now().UTC().Format(time.RFC3339Nano), in.ID, in.Kind, in.Body))
 	if err != nil {
@@ -210,6 +207,8 @@ func (c *call) appendInput(in input) (sent, error) {
 	d, decides := body.(event.Decided)
 	seq := uint64(0)
 	switch {
+	case t.Session != in.ID:
+		seq, err = c.tellMember(in.ID, body)
 	case decides:
 		return c.decided(t, d)
 	case t.ID == "":

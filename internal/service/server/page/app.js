@@ -9,6 +9,7 @@ import { inboxView, inboxKeys } from "./inbox.js";
 import { reveal, sessionView, sessionKeys, watch } from "./session.js";
 import { traceView, loadTrace } from "./trace.js";
 import { costView, loadCost } from "./cost.js";
+import { loadTeam, teamView } from "./team.js";
 import { compareView, loadCompare } from "./compare.js";
 import { evalView, loadEval } from "./evals.js";
 import { searchView, loadSearch } from "./search.js";
@@ -37,6 +38,7 @@ const routes = [
   { at: /^\/s\/([^/]+)$/, name: "session", title: "Session", view: sessionView, load: watch, keys: sessionKeys, hash: reveal },
   { at: /^\/s\/([^/]+)\/trace$/, name: "trace", title: "Trace", view: traceView, load: loadTrace },
   { at: /^\/s\/([^/]+)\/cost$/, name: "cost", title: "Cost", view: costView, load: loadCost },
+  { at: /^\/s\/([^/]+)\/team$/, name: "team", title: "Team", view: teamView, load: loadTeam },
   { at: /^\/compare\/([^/]+)\/([^/]+)$/, name: "compare", title: "Compare", view: compareView, load: loadCompare },
   { at: /^\/eval\/([^/]+)$/, name: "eval", title: "Evaluation", view: evalView, load: loadEval },
 ];
@@ -94,7 +96,7 @@ function open() {
   shown = location.pathname;
   Object.assign(app, { route, data: {}, problem: "", selected: 0, help: false, whole: undefined });
   const parts = location.pathname.match(route.at).slice(1).map(plain);
-  if (app.signedIn && route.load) attempt(() => route.load(signal, ...parts));
+  if (app.signedIn && route.load) attempt(() => route.load(signal, ...parts).catch((err) => { if (!signal.aborted) throw err; }));
   update();
   queueMicrotask(() => {
     document.getElementById("main")?.focus({ preventScroll: true });

@@ -152,7 +152,7 @@ export function image(session, { digest, type }) {
 // tabs are the views of one session.
 export const tabs = (id, current) => html`
   <nav class="tabs" aria-label="Views of the session">
-    ${[["", "Transcript"], ["/trace", "Trace"], ["/cost", "Cost"]].map(([path, text]) => html`
+    ${[["", "Transcript"], ["/trace", "Trace"], ["/cost", "Cost"], ["/team", "Team"]].map(([path, text]) => html`
       <a href="/s/${id}${path}" aria-current=${text === current ? "page" : nothing}>${text}</a>`)}
   </nav>`;
 

@@ -228,7 +228,7 @@ export async function arrive(task) {
 // composer is where a person says something.
 function composer(data, now) {
   if (app.board?.role === "viewer") return html`<p class="faint">Your role can only look.</p>`;
-  if (now.parent) return html`<p class="faint">This agent works for another session. Write there.</p>`;
+  if (now.parent) return html`<p class="faint">This agent works for another session. Write there, or to it on the page of <a href="/s/${now.parent}/team">the team</a>.</p>`;
   if (!now.driven) return now.task ? html`<p class="faint">The task is over.</p>` : html`
     <p class="faint">Nobody runs this session.${now.questions ? " It goes on with your answer once somebody does." : ""}
       <button @click=${() => attempt(async () => arrive(await post("/api/v1/tasks", { prompt: "", session: data.id, open: true })))}>Continue here</button></p>`;
