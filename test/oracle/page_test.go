@@ -208,6 +208,39 @@ func TestPageShowsEvaluations(t *testing.T) {
 	p.see("hi", "— done")
 }
 
+// TestPageShowsTheTeam checks that a person sees the members and the tasks of a session, speaks to a member, and hands over
+// a task.
+func TestPageShowsTheTeam(t *testing.T) {
+	w := newWeb(t)
+	p := w.open(desktop)
+	w.post("/api/v1/tasks", map[string]any{
+		"prompt": `call: spawn_agent {"name":"scout","task":"say: the parser is in parse.go"}` + "\n" +
+			`call: spawn_agent {"name":"painter","background":true,"task":"bash: touch painted"}` + "\n" +
+			`call: team {"action":"add_task","text":"Paint the parser","check":"make paint"}` + "\n" +
+			`call: team {"action":"add_task","text":"Write it down","after":["1"]}`,
+		"open": true, "folder": filepath.Join(w.dir, "folder"),
+	})
+	p.see("waiting 1")
+	p.key(kb.Enter)
+	p.press(".tabs a", "Team")
+	p.see("scout", "idle", "painter", "works", "you: bash", "0 of 2 done", "Paint the parser", "make paint", "waits for 1")
+	p.shot("team")
+	p.press("button", "Message")
+	p.say(".team textarea", "say: hello")
+	p.shot("team-message")
+	p.press(".team button", "Send")
+	p.when("document.querySelector('.team textarea') === null")
+	ask[any](p, "const s = document.querySelector('.team select'); s.value = [...s.options].find((o) => o.text === 'scout').value; s.dispatchEvent(new Event('change'))")
+	p.press(".team a", "scout")
+	p.see("say: hello", "Task 1 is for you")
+	p.press("main a", "the team")
+	p.see("0 of 2 done")
+	small := w.open(phone)
+	small.visit(p.path())
+	small.see("0 of 2 done")
+	small.shot("phone-team")
+}
+
 // TestPageDecidesWhatWasSeen checks that a key which was meant for a question counts for no other that takes its place.
 func TestPageDecidesWhatWasSeen(t *testing.T) {
 	w := newWeb(t)
@@ -318,7 +351,7 @@ func TestPageIsAccessible(t *testing.T) {
 		t.Fatalf("%v %v", runs, err)
 	}
 	for _, path := range []string{
-		"/", "/inbox", "/new", "/search?text=one", session, session + "/trace", session + "/cost", "/compare/" + id(session) + "/" + id(session),
+		"/", "/inbox", "/new", "/search?text=one", session, session + "/trace", session + "/cost", session + "/team", "/compare/" + id(session) + "/" + id(session),
 		"/eval/" + filepath.Base(filepath.Dir(runs[0])),
 	} {
 		p.visit(path)

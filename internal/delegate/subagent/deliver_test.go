@@ -108,7 +108,7 @@ func TestNobodyFollows(t *testing.T) {
 		go func() { over <- team.drive(k, []event.Body{said("think", event.Taint{})}) }()
 		synctest.Wait()
 		log.broken = errors.New("the disk is gone")
-		team.follow(s, s.Status().Seq)
+		team.follow(s, s.Status())
 		team.wg.Wait()
 		if err := <-over; err != nil || child.Status().Stopped == nil {
 			t.Errorf("its run did not stop in order: %v", err)

@@ -405,11 +405,7 @@ func (t *Team) change(ctx context.Context, b event.Tasked) (before, after inspan
 		}
 		before, list = list, list.After(st.Session, e)
 		if got, ok := e.Body.(event.Tasked); ok && got.By == b.By && got.Call == b.Call && got.Action == b.Action && got.ID == b.ID {
-			t.mu.Lock()
-			if e.Seq > t.listed.seq {
-				t.listed = listed{e.Seq, list}
-			}
-			t.mu.Unlock()
+			t.noteTasks(e.Seq, list)
 			return before, list, nil
 		}
 	}
@@ -420,6 +416,15 @@ func (t *Team) change(ctx context.Context, b event.Tasked) (before, after inspan
 type listed struct {
 	seq   uint64
 	tasks inspan.Tasks
+}
+
+// noteTasks records the list of tasks as of an event.
+func (t *Team) noteTasks(seq uint64, list inspan.Tasks) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if seq > t.listed.seq {
+		t.listed = listed{seq, list}
+	}
 }
 
 // outcome describes the result of a change.

@@ -200,7 +200,7 @@ func (t *Team) onOpen(s *inspan.Session) {
 			t.goUnlessClosed(func() { t.watchMailbox(c.Child) })
 		}
 	}
-	t.goUnlessClosed(func() { t.follow(s, st.Seq) })
+	t.goUnlessClosed(func() { t.follow(s, st) })
 	t.goUnlessClosed(func() { t.tellAssigned(t.life) })
 }
 
@@ -254,13 +254,16 @@ var (
 )
 
 // follow reads the session's log for events about its children. If the log can't be read any more, no answer
-// and no interrupt could reach them: they stop, and can continue later.
-func (t *Team) follow(s *inspan.Session, after uint64) {
-	for e, err := range s.Events(t.life, after) {
+// and no interrupt could reach them: they stop, and can continue later. Since is the status from which it follows.
+func (t *Team) follow(s *inspan.Session, since inspan.Status) {
+	list := since.Tasks
+	for e, err := range s.Events(t.life, since.Seq) {
 		if err != nil {
 			t.end("", "the log of the session can't be read: "+err.Error())
 			return
 		}
+		list = list.After(since.Session, e)
+		t.noteTasks(e.Seq, list) // the session's own status may not have the event yet
 		t.onSessionEvent(e)
 		switch b := e.Body.(type) {
 		case event.Tasked:

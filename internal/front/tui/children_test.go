@@ -114,8 +114,12 @@ func TestTeam(t *testing.T) {
 	s.shows("give task 1 to (2 of 2)", "any member can claim it")
 	s.press("scout" + enter)
 	s.shows("task 1 is for scout")
+	testkit.WaitFor(t, "the task told to its member", func() bool {
+		s.press("/subagents scout" + enter)
+		return strings.Contains(s.text(), "Task 1 is for you")
+	})
 	s.press("/team" + enter)
-	s.shows("task 1  for scout · paint it")
+	s.shows("team (2 of 2)")
 	s.press(enter)
 	s.shows("scout · worker · idle", "show its work", "write to it")
 	s.press("write" + enter)

@@ -4,7 +4,7 @@
 import { html, nothing } from "./lit/lit-html.js";
 import { get, post } from "./api.js";
 import { app, attempt, update } from "./app.js";
-import { empty, loading, tabs } from "./parts.js";
+import { chip, empty, loading, tabs } from "./parts.js";
 import { dollars, folder, full } from "./words.js";
 
 const beat = 2000; // ms between looks at the team
@@ -42,10 +42,13 @@ const head = (text) => html`<th scope="col">${text}</th>`;
 
 const mayAct = () => app.board?.role !== "viewer";
 
+// looks are the states of sessions whose colour and mark a member's state has; all others are failures.
+const looks = { works: "running", idle: "idle", done: "done" };
+
 const memberRow = (m) => html`
   <tr>
     <th scope="row"><a href="/s/${m.session}">${m.name}</a>${m.name.startsWith(m.kind) ? nothing : html` <span class="faint">${m.kind}</span>`}</th>
-    <td>${m.state}</td>
+    <td>${m.question ? chip("waiting") : chip(looks[m.state] ?? "failed", m.state)}</td>
     <td>${m.question ? html`<a href="/inbox">${m.waits_for}</a>` : m.waits_for ?? nothing}</td>
     <td>${m.task}${m.root ? html` <span class="faint" title=${m.root}>in its copy ${folder(m.root)}</span>` : nothing}</td>
     <td class="number">${dollars(m.cost, m.unpriced)}</td>
