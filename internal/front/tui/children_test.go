@@ -2,16 +2,19 @@ package tui_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/delegate/subagent"
 	"github.com/inspan/inspan/internal/extend/skill"
 	"github.com/inspan/inspan/internal/front/tui"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm/script"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -114,22 +117,39 @@ func TestTeam(t *testing.T) {
 	s.shows("give task 1 to (2 of 2)", "any member can claim it")
 	s.press("scout" + enter)
 	s.shows("task 1 is for scout")
-	testkit.WaitFor(t, "the task told to its member", func() bool {
-		s.press("/subagents scout" + enter)
-		return strings.Contains(s.text(), "Task 1 is for you")
-	})
+	scout := memberLog(s)
+	testkit.WaitFor(t, "the task told to its member", func() bool { return strings.Contains(scout(), "Task 1 is for you") })
 	s.press("/team" + enter)
 	s.shows("team (2 of 2)")
 	s.press(enter)
-	s.shows("scout · worker · idle", "show its work", "write to it")
+	s.shows("scout · worker · ", "show its work", "write to it") // it may still work on the task
 	s.press("write" + enter)
 	s.shows("› /team scout")
 	s.press("say: awake again" + enter)
 	s.shows("sent to scout")
-	testkit.WaitFor(t, "the answer of a member that is awake", func() bool {
-		s.press("/subagents scout" + enter)
-		return strings.Contains(s.text(), "\nawake again\n")
-	})
+	testkit.WaitFor(t, "the answer of a member that is awake", func() bool { return strings.Contains(scout(), `"text":"awake again"`) })
 	s.press("/team nobody hello" + enter)
 	s.shows("no member is called nobody")
+}
+
+// memberLog returns a function that reads the log of the only session that works for another.
+func memberLog(s *screen) func() string {
+	s.t.Helper()
+	sessions := s.tui.App.Running.Sessions
+	list, err := sessions.List(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	i := slices.IndexFunc(list, func(info store.Info) bool { return info.Parent != "" })
+	return func() string {
+		var b strings.Builder
+		for e, err := range store.Events(s.t.Context(), sessions, list[i].ID) {
+			line, encoded := event.Encode(e)
+			if err != nil || encoded != nil {
+				s.t.Fatal(err, encoded)
+			}
+			b.Write(line)
+		}
+		return b.String()
+	}
 }
