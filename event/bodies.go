@@ -67,10 +67,9 @@ type Said struct {
 	Parts  llm.Parts `json:"parts"`            // Text and Image
 	By     string    `json:"by,omitempty"`     // who said it; empty means the user at the terminal
 	Origin Origin    `json:"origin,omitempty"` // kind of By; empty means a person
-	// Message is the sender's key for this input: of inputs with the same key, only the first counts. Context is the
-	// sender's name for the conversation.
+	// Message is the sender's key for this input: of inputs with the same key, only the first counts.
 	Message string `json:"message,omitempty"`
-	Context string `json:"context,omitempty"`
+	Context string `json:"context,omitempty"` // the sender's name for the conversation
 	Taint
 }
 
@@ -187,7 +186,7 @@ const (
 type Cancelled struct {
 	By     string `json:"by,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Messages that came meanwhile wait for the next driver.
+	// All: messages that came meanwhile wait for the next driver.
 	All bool `json:"all,omitempty"`
 	// ReasonMaxTime: the run stops if its time is used up. ReasonDone: a finished run no longer waits for jobs.
 	// ReasonRate: the run stops as Reason says, and Rate is the consumption. Empty: a person or program interrupts.
@@ -204,12 +203,10 @@ type Claimed struct {
 	Epoch  uint64 `json:"epoch"`            // strictly increasing in a session
 	By     string `json:"by"`               // host and process, for people
 	Writer string `json:"writer,omitempty"` // random; distinguishes this claim from every other
-	// Unattended: no person can answer while this driver works. Keeps: background commands continue after its
-	// normal end.
+	// Unattended: no person can answer while this driver works.
 	Unattended bool `json:"unattended,omitempty"`
-	Keeps      bool `json:"keeps,omitempty"`
-	// NoKeep: background commands can't continue, even if bash was told to keep them.
-	NoKeep bool `json:"no_keep,omitempty"`
+	Keeps      bool `json:"keeps,omitempty"`   // background commands continue after the driver's normal end
+	NoKeep     bool `json:"no_keep,omitempty"` // background commands end with it, even if bash was told to keep them
 }
 
 // Asked says that a request goes to the model.
@@ -249,10 +246,9 @@ type Failed struct {
 	Millis  int64    `json:"millis,omitempty"` // from the request to the failure; 0 if nothing was sent
 	Limit   int      `json:"limit,omitempty"`  // accepted tokens, if the prompt was too long and the vendor says so
 	// Route is the model whose answer was paid for in spite of the failure, for example because a check refused it.
-	// Usage and Cost are its consumption.
 	Route string    `json:"route,omitempty"`
-	Usage llm.Usage `json:"usage,omitzero"`
-	Cost  float64   `json:"cost,omitempty"` // US dollars
+	Usage llm.Usage `json:"usage,omitzero"` // of that answer
+	Cost  float64   `json:"cost,omitempty"` // of that answer, in US dollars
 }
 
 // Routed says which of several models answers a request, and why it was chosen.
@@ -268,21 +264,17 @@ type Routed struct {
 	Millis int64    `json:"millis,omitempty"` // from the request to the failure of the model given up
 	Window int      `json:"window,omitempty"` // window in tokens of the largest model that may see the conversation; 0 if all may
 	// Private says which private text the conversation holds. No later request goes to a model that may not see it.
-	Private string `json:"private,omitempty"`
-	// Judge is the model that was asked how hard the task is. Usage and Cost are its consumption. Judged is the
-	// category from then on: "hard", "easy", or empty.
-	Judge  string    `json:"judge,omitempty"`
-	Judged string    `json:"judged,omitempty"`
-	Usage  llm.Usage `json:"usage,omitzero"`
-	Cost   float64   `json:"cost,omitempty"` // US dollars
-	// Took is how long the judge took, in milliseconds.
-	Took int64 `json:"took_millis,omitempty"`
+	Private string    `json:"private,omitempty"`
+	Judge   string    `json:"judge,omitempty"`       // model that was asked how hard the task is
+	Judged  string    `json:"judged,omitempty"`      // its answer: "hard", "easy", or empty
+	Usage   llm.Usage `json:"usage,omitzero"`        // of the judge
+	Cost    float64   `json:"cost,omitempty"`        // of the judge, in US dollars
+	Took    int64     `json:"took_millis,omitempty"` // of the judge
 }
 
 // Hooked is the answer of hooks at a moment of the session.
 //
-// Emitted if they wanted something; for [tool.PromptSaid] always. Their answers about a call are in its Judged and
-// Ended.
+// Emitted if a hook acted, and always for [tool.PromptSaid]. Answers about a call are in its Judged and Ended.
 type Hooked struct {
 	Moment tool.Moment `json:"moment"`
 	By     string      `json:"by,omitempty"`
