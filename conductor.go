@@ -322,7 +322,7 @@ type WaitingError struct {
 	Waiting []Pending
 }
 
-// Error names the calls, and the fields of Agent that would decide about them.
+// Error names the calls, and the fields of Agent that would decide on them.
 func (e *WaitingError) Error() string {
 	var calls []string
 	for _, p := range e.Waiting {

@@ -67,8 +67,9 @@ type Options struct {
 	// Settings.
 	Personal bool
 
-	// Model answers, also for subagents, unless they name another. The fallbacks of the settings are not added.
-	// If nil, the model of the settings is used, or that of the first provider with a key in the environment.
+	// Model answers, including for subagents, unless they name another. The fallbacks of the settings are not
+	// added. If nil, the model of the settings is used, or that of the first provider with a key in the
+	// environment.
 	Model llm.Model
 	// Prompt is added to the system prompt of new sessions and of subagents.
 	Prompt string

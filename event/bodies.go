@@ -189,7 +189,8 @@ type Cancelled struct {
 	// All: messages that came meanwhile wait for the next driver.
 	All bool `json:"all,omitempty"`
 	// ReasonMaxTime: the run stops if its time is used up. ReasonDone: a finished run no longer waits for jobs.
-	// ReasonRate: the run stops as Reason says, and Rate is the consumption. Empty: a person or program interrupts.
+	// ReasonRate: the run stops as Reason says, and Rate is the consumption. Empty means a person or program
+	// interrupts.
 	Limit   Reason `json:"limit,omitempty"`
 	Rate    *Rate  `json:"rate,omitempty"`
 	Message string `json:"message,omitempty"` // as in Said

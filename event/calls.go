@@ -49,8 +49,8 @@ type Wanted struct {
 // Kind returns the kind's name in the log.
 func (Wanted) Kind() string { return "wanted" }
 
-// Waiting says that a person must decide about a call. It stays open across restarts, days and machines, until
-// Decided or Cancelled.
+// Waiting says that a person must decide on a call. It stays open across restarts, days and machines, until Decided
+// or Cancelled.
 //
 // Emitted after a Judged with Ask.
 type Waiting struct {

@@ -6,7 +6,8 @@ type Corpus struct {
 	Sources []Source `json:"sources"`
 	// Small is the model that reads pieces, as the person named it; empty means the one from the settings.
 	Small string `json:"small,omitempty"`
-	// Programs are the limits of programs that the agent answers by; nil: it answers by tools that search and read.
+	// Programs are the limits of programs that the agent answers by; nil means it answers by tools that search and
+	// read.
 	Programs *Programs `json:"programs,omitempty"`
 }
 

@@ -10,9 +10,9 @@
 //
 // # Compatibility
 //
-// [Model] stays as it is. Structs get new fields whose zero value changes nothing. Kinds of errors, stops and
-// parts get new values, so a switch over them needs a default; a [Part] of a later version is read as
-// [Unknown]. The JSON of messages is what session logs hold, and is read for ever.
+// [Model] stays as it is. Structs get new fields whose zero value changes nothing. Kinds of errors, stops and parts
+// get new values, so a switch over them needs a default; a [Part] of a later version is read as [Unknown]. The JSON
+// of messages is what session logs hold, and is read forever.
 package llm
 
 import (

@@ -8,10 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// RepairArgs makes the arguments of a tool call out of what a model wrote: one
-// compact JSON object without duplicate keys. It mends what has one meaning
-// only and reports false for all else, above all for anything that may have
-// been cut off.
+// RepairArgs makes the arguments of a tool call out of what a model wrote: one compact JSON object without
+// duplicate keys. It repairs what has one meaning only and reports false for all else, above all for anything that
+// may have been cut off.
 //
 //	the model wrote                         it becomes
 //	-----------------------------------     -------------------------------

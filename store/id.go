@@ -20,8 +20,8 @@ const (
 // idChars is Crockford's base 32, which has no letters that look like others.
 const idChars = "0123456789abcdefghjkmnpqrstvwxyz"
 
-// IsID reports whether a name has the form of a session id: the time of creation in UTC, four characters, and
-// six more behind a dot for each parent. So ids sort by time, and can be file names.
+// IsID reports whether a name has the form of a session id: the time of creation in UTC, four characters, and six
+// more behind a dot for each parent, so ids sort by time, and can be file names.
 func IsID(name string) bool {
 	own, rest, _ := strings.Cut(name, ".")
 	form := "dddddddd-dddddd-cccc"

@@ -24,7 +24,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Store keeps sessions. Implementations must be safe for concurrent use, also by several processes if those can
+// Store keeps sessions. Implementations must be safe for concurrent use, even by several processes if those can
 // reach the same sessions.
 //
 // Methods take the whole id of a session, see [IsID]. If there is no such session, the error wraps

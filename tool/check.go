@@ -19,8 +19,8 @@ var ErrInvalid = errors.New("its arguments are not valid")
 // returns them as compact JSON with sorted fields: what is judged, logged and
 // run are the same bytes. Checking them again changes nothing.
 //
-// Small slips are mended, by this table and nothing else, and only where the
-// value as written does not fit the schema:
+// Small slips are repaired, by this table and nothing else, and only where the value as written does not fit the
+// schema:
 //
 //	written         wanted    becomes
 //	"5"             integer   5
@@ -86,7 +86,7 @@ func (t Tool) Check(args json.RawMessage) (json.RawMessage, error) {
 }
 
 // CheckSchema returns why [Tool.Check] could not check any arguments: the schema is invalid, or applies itself
-// without end. Nil: it can.
+// without end. Nil means it can.
 func (t Tool) CheckSchema() error {
 	_, err := t.compile()
 	return err
@@ -166,8 +166,8 @@ func (t Tool) complain(c *compiled, args json.RawMessage, problems []string) err
 	return errors.New(text)
 }
 
-// plainError shortens the validator's message: of the schemas it went through, a model can use only the last,
-// as the name of a field.
+// plainError shortens the validator's message: of the schemas it went through, a model can use only the last, as
+// the name of a field.
 func plainError(err error) string {
 	text, field := err.Error(), ""
 	for strings.HasPrefix(text, "validating ") {
@@ -184,7 +184,7 @@ func plainError(err error) string {
 	return strings.ReplaceAll(strings.ReplaceAll(field, "/properties/", "."), "/items", "[]") + ": " + text
 }
 
-// fitter walks a value along its schema, mends it and collects the problems that it can't mend.
+// fitter walks a value along its schema, repairs it and collects the problems that it can't repair.
 type fitter struct {
 	root     *jsonschema.Schema
 	lenient  bool // see [Tool.Lenient]
@@ -199,7 +199,7 @@ func (f *fitter) problem(path, format string, args ...any) {
 	f.problems = append(f.problems, text)
 }
 
-// fit returns v as the schema requires it. Values that it can't mend are returned unchanged, and noted as
+// fit returns v as the schema requires it. Values that it can't repair are returned unchanged, and noted as
 // problems.
 func (f *fitter) fit(path string, s *jsonschema.Schema, v any) any {
 	kinds := f.kinds(s, 0)

@@ -232,7 +232,8 @@ func describe(v any) string {
 	return kindOf(v) + " " + text
 }
 
-// maxNesting bounds how many references and alternatives are followed from one schema, as they may form a ring.
+// maxNesting bounds how many references and alternatives are followed from one schema, because they may form a
+// ring.
 const maxNesting = 16
 
 // deref follows references within the schema.

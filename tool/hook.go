@@ -43,9 +43,9 @@ func Moments() []Moment {
 
 // Actor is the agent that acts in a session. An agent's id is its session's id.
 type Actor struct {
-	Kind   string // the kind of agent, such as "explore"; empty: the lead, for whom the others work
+	Kind   string // the kind of agent, such as "explore"; empty means the lead, for whom the others work
 	Name   string // of a member of a team; set at TeammateIdle and TaskCompleted only
-	Parent string // session that it works for; empty: it is the lead
+	Parent string // session that it works for; empty means it is the lead
 	Lead   string // session of the lead; the lead's own is that
 }
 

@@ -29,7 +29,7 @@ type Verdict struct {
 	// Grant says that an Allow speaks for the person, like one of their rules: it answers what the mode would
 	// ask, and nothing stricter.
 	Grant bool
-	// Text is shown to the model with the result of the call. Empty: nothing.
+	// Text is shown to the model with the result of the call. Empty means nothing.
 	Text string
 	// Cost is what the judge spent on this verdict, in US dollars, and Route the model it spent it on, as
 	// "provider/model".

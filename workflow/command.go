@@ -86,7 +86,7 @@ func (p piecework) onceMore(ctx context.Context, what, shown, start string) (yes
 	return choice == choices[0], err
 }
 
-// judged says why a command may not run; empty: it may. It is judged like a call of the tool bash, but the
+// judged says why a command may not run; empty means it may. It is judged like a call of the tool bash, but the
 // steps of a workflow speak for the person who runs it.
 func (p piecework) judged(ctx context.Context, in commandInput) (why string, err error) {
 	args, err := json.Marshal(map[string]string{"command": in.Run})
@@ -222,7 +222,7 @@ func (p piecework) store(ctx context.Context, name, kind string, data []byte) (e
 	return b, err
 }
 
-// why says why a command failed; empty: it succeeded.
+// why says why a command failed; empty means it succeeded.
 func (r ran) why(timeout time.Duration) string {
 	switch {
 	case r.late:
@@ -391,7 +391,7 @@ const usualFailures = `^--- FAIL: (\S+)|^FAILED (\S+)|^not ok \d+ -? ?(.+)|^test
 	`^[✕✗✖] (.+?)(?: \(\d+ ?ms\))?$|^FAIL:? (\S+)|` +
 	`^(\S+:\d+(?::\d+)?: (?:error: )?.+)$`
 
-// regressed says which failures are new since the run began; empty: none.
+// regressed says which failures are new since the run began; empty means none.
 func (p piecework) regressed(now ran, failed []string) string {
 	p.mu.Lock()
 	base, _ := p.befores[p.at.base+p.ID].(map[string]any)

@@ -90,7 +90,7 @@ func (l *log) append(ctx context.Context, as *event.Driver, bodies []event.Body)
 
 // batch is an append in progress.
 type batch struct {
-	as     *event.Driver // nil: inputs
+	as     *event.Driver // nil means inputs
 	bodies []event.Body
 	inputs bool     // there are only inputs
 	token  [16]byte // of the lease

@@ -59,12 +59,11 @@ type Config struct {
 	// Bucket. Default: 1 MiB.
 	BlobLimit int
 
-	// Bucket stores larger blobs. Nil: they are in the database too, in pieces.
+	// Bucket stores larger blobs. Nil means they are in the database too, in pieces.
 	Bucket *Bucket
 }
 
-// Store is a [store.Store] in PostgreSQL, safe for concurrent use, also by several processes. Make
-// one with [Open].
+// Store is a [store.Store] in PostgreSQL, safe for concurrent use, even by several processes. Make one with [Open].
 type Store struct {
 	pool     *pgxpool.Pool
 	channel  string // of notifications
@@ -73,7 +72,7 @@ type Store struct {
 	poll     time.Duration
 	patience time.Duration
 	limit    int
-	bucket   *bucket // nil: none
+	bucket   *bucket // nil means none
 	rings    rings
 	turns    turns
 

@@ -200,14 +200,14 @@ func (c *Client) Cancel(ctx context.Context, session string, why event.Cancelled
 // Description is the engine's view of a session.
 type Description struct {
 	Supervised bool     // a workflow is open for it
-	Standing   Standing // as of the last turn; empty: there was none
+	Standing   Standing // as of the last turn; empty means there was none
 	Turns      int
 	Progress   Progress  // of the turn that goes on; zero if none does, or it has not said yet
 	Heard      time.Time // when it was reported
-	Attempt    int       // of the turn that goes on: 1, and more behind each worker that was lost; 0: none does
+	Attempt    int       // of the turn that goes on: 1, and more behind each worker that was lost; 0 means none does
 	Worker     string    // that has it
 	Failure    string    // why the attempt before did not end it
-	Resting    bool      // no worker has it, as that attempt has just failed, which was no wait for another worker
+	Resting    bool      // no worker has it, because that attempt has just failed, which was no wait for another worker
 }
 
 // Describe asks the engine about a session. It needs no worker. The error wraps [serviceerror.NotFound] if the

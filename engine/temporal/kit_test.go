@@ -151,7 +151,7 @@ type place struct {
 	store    store.Store
 	client   *temporal.Client  // nil: Temporal has no part in it
 	all      []*process        // workers that were started
-	carriers *running.Carriers // of the test's own machine; nil: workspaces don't travel
+	carriers *running.Carriers // of the test's own machine; nil means workspaces don't travel
 }
 
 var places atomic.Int64

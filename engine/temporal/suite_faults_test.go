@@ -21,13 +21,13 @@ type fault struct {
 	name   string
 	not    []string                                 // supervisors that it can't meet
 	before func(t *testing.T, r *round, c *conf)    // builds what it needs
-	starts func(r *round, c conf) (worker *process) // a worker; nil: the usual way
+	starts func(r *round, c conf) (worker *process) // a worker; nil means the usual way
 	strike func(r *round)                           //
-	after  func(r *round)                           // all sessions have stopped; nil: nothing is to be done
+	after  func(r *round)                           // all sessions have stopped; nil means nothing is to be done
 	all    bool                                     // it strikes all sessions
 	stays  []string                                 // supervisors under which a session stays where it is
-	within time.Duration                            // how long it may take until a session goes on; 0: two seconds
-	drop   func(line string) bool                   // what is in the log because of it; nil: nothing
+	within time.Duration                            // how long it may take until a session goes on; 0 means two seconds
+	drop   func(line string) bool                   // what is in the log because of it; nil means nothing
 	bulk   int                                      // bytes that results have
 }
 

@@ -181,7 +181,7 @@ func TestCloudKeys(t *testing.T) {
 		name string
 		m    Model
 		at   string
-		want llm.Kind // empty: a reply
+		want llm.Kind // empty means a reply
 		code string
 	}{
 		{"bedrock", Model{Dialect: "bedrock", BaseURL: "http://x", Key: key("some-key")}, "bedrock", "", ""},

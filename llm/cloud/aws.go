@@ -30,10 +30,10 @@ import (
 //
 // Errors before anything was sent are [*llm.Error]: KindAuth without credentials, KindInvalid without a region.
 type AWS struct {
-	// Region the request is signed for; empty: the one in the host's name, as in
+	// Region the request is signed for; empty means the one in the host's name, as in
 	// "bedrock-runtime.eu-west-1.amazonaws.com".
 	Region string
-	// Service the request is signed for; empty: "bedrock".
+	// Service the request is signed for; empty means "bedrock".
 	Service string
 	// Credentials returns the keys to sign with, once for each request; nil: [LocalAWS].
 	Credentials func(ctx context.Context) (Credentials, error)

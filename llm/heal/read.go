@@ -116,7 +116,7 @@ func spelled(words, name string) bool {
 }
 
 // place returns the field that a refusal names in its structure: OpenAI's param, pydantic's loc, Google's field of
-// a violation. Empty: none.
+// a violation. Empty means none.
 func place(refusal json.RawMessage) string {
 	for _, e := range elements(refusal) {
 		if at := place(e); at != "" {
@@ -146,7 +146,7 @@ func place(refusal json.RawMessage) string {
 	return ""
 }
 
-// names reports whether a text has a name as a word, also in camel case or snake case.
+// names reports whether a text has a name as a word, even in camel case or snake case.
 func names(words, name string) bool {
 	for at := 0; ; {
 		n := strings.Index(words[at:], name)
@@ -315,7 +315,7 @@ func (f Fact) change(raw json.RawMessage) json.RawMessage {
 }
 
 // recast changes the role of messages. Those that become a user's are merged into the front of the first user
-// message, as many templates require alternating roles.
+// message, because many templates require alternating roles.
 func recast(raw json.RawMessage, from, to string) json.RawMessage {
 	of := elements(raw)
 	var out []json.RawMessage

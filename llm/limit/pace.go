@@ -69,7 +69,7 @@ func share(n, perMinute int) int64 {
 // place is a request's place in the queue.
 type place struct {
 	start            int64 // when it may be sent, pauses aside
-	requests, tokens int64 // the time it takes up; 0: it takes up none
+	requests, tokens int64 // the time it takes up; 0 means it takes up none
 	probe            bool  // it is sent in spite of the pause
 	pause
 }

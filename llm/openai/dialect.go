@@ -16,7 +16,7 @@ import (
 type Dialect struct {
 	Name    string
 	BaseURL string // empty if each account has its own
-	KeyEnv  string // the variable that usually holds the key; empty: no key is needed
+	KeyEnv  string // the variable that usually holds the key; empty means no key is needed
 	Local   bool   // people run it themselves; BaseURL has its default port
 }
 
@@ -46,12 +46,12 @@ type dialect struct {
 
 	own       bool   // it serves OpenAI's models under OpenAI's names
 	keyHeader string // header with the key; empty: Authorization
-	limit     string // field with the maximum length of the reply; empty: max_tokens
+	limit     string // field with the maximum length of the reply; empty means max_tokens
 	// session is the field, and sessionHeader the header, whose value routes a conversation to the cache that it
 	// has filled.
 	session, sessionHeader string
 	effort                 effort
-	takesEffort            func(id string, tools bool) bool // nil: every model does
+	takesEffort            func(id string, tools bool) bool // nil means every model does
 	noUsageOption          bool                             // stream_options is refused; usage is sent anyway
 
 	nineIDs      bool        // ids of calls have nine letters and digits, instead of up to 40
@@ -66,8 +66,8 @@ type dialect struct {
 
 	bareOverflow   bool                                               // 400 and 413 without a body mean that the prompt is too long
 	silentOverflow bool                                               // an overlong prompt is accepted and cut
-	list           func(*lister, context.Context) ([]llm.Info, error) // nil: the common endpoint
-	sign           func(*lister, context.Context) bool                // whether the server is this one; nil: nothing tells
+	list           func(*lister, context.Context) ([]llm.Info, error) // nil means the common endpoint
+	sign           func(*lister, context.Context) bool                // whether the server is this one; nil means nothing tells
 }
 
 // ownImages are the limits of OpenAI and Azure: 500 images and 50 MB of them in a request (OpenAI's guide "Images and

@@ -26,7 +26,7 @@ import (
 //     of the content, as Mistral has them, likewise. DeepSeek and Moonshot
 //     require the field, even an empty one, in every message of the model once
 //     there are tools.
-//   - Llama and gpt-oss get parallel calls one after the other, as their
+//   - Llama and gpt-oss get parallel calls one after the other, because their
 //     templates accept, or show, one call per message.
 //   - gpt-oss gets a thought and a text of one message with calls as a thought:
 //     its template accepts one of them.

@@ -96,7 +96,7 @@ func TestGoldenRequests(t *testing.T) {
 //     must be at the beginning", "No user query found in messages")
 //   - gpt-oss: openai/gpt-oss-20b; llama.cpp and Ollama render the same ("Cannot pass both content and thinking"; of
 //     several calls the first is shown)
-//   - glm: zai-org/GLM-4.5, GLM-4.6 and GLM-4.7; docs.z.ai (somebody has asked)
+//   - glm: zai-org/GLM-4.5, GLM-4.6 and GLM-4.7; docs.z.ai (someone has asked)
 //   - kimi: moonshotai/Kimi-K2-Instruct, Kimi-K2-Instruct-0905 and Kimi-K2-Thinking; platform.moonshot.ai (thoughts go back)
 //   - mistral: mistralai/Mistral-Small-3.2, Devstral-Small-2507 and Mistral-Nemo-Instruct-2407 ("Tool call IDs should
 //     be alphanumeric strings with length 9", roles that alternate); docs.mistral.ai

@@ -69,7 +69,7 @@ func objectsIn(text string) (found []object) {
 	return found
 }
 
-// within returns the objects in a value, also those in its texts.
+// within returns the objects in a value, including those in its texts.
 func within(v any) (out []map[string]any) {
 	switch v := v.(type) {
 	case map[string]any:

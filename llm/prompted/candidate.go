@@ -27,7 +27,7 @@ type written struct {
 type body struct {
 	start int    // -1: not found yet
 	name  string // of the tool, if known
-	args  int    // start of the arguments; 0: not known
+	args  int    // start of the arguments; 0 means unknown
 	ready bool   // no more can be learned from the head
 	done  bool   // it is in calls
 	scan  balance

@@ -47,8 +47,8 @@ type scanner struct {
 	begun  bool       // more than white space was read
 	inLine bool       // more than white space was read in this line
 	inCode bool       // inside inline code
-	fence  int        // backticks around the code block; 0: none
-	thinks []string   // the closers of the thoughts being read; empty: none
+	fence  int        // backticks around the code block; 0 means none
+	thinks []string   // the closers of the thoughts being read; empty means none
 }
 
 func newScanner(tools []llm.ToolSpec) *scanner {

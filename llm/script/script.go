@@ -46,11 +46,11 @@ type Model struct {
 // Step is one reply, or a failure and then the reply.
 type Step struct {
 	Parts llm.Parts // Text, Reasoning and Call; empty ids are filled in
-	Stop  llm.Stop  // empty: calls if there are any, else end
-	Usage llm.Usage // zero: estimated from the request
+	Stop  llm.Stop  // empty means calls if there are any, else end
+	Usage llm.Usage // zero means estimated from the request
 	Delay time.Duration
-	Fail  int // HTTP status to fail with before the reply; 0: none
-	Times int // how often to fail; 0: once
+	Fail  int // HTTP status to fail with before the reply; 0 means none
+	Times int // how often to fail; 0 means once
 }
 
 // Info implements [llm.Model].

@@ -27,8 +27,8 @@ func eager(run func(do doing) (string, error)) tool.Tool {
 	return t
 }
 
-// questioned runs a session with a conductor that answers questions from answers. It returns the questions, as the
-// words of the calls of each, and all events.
+// questioned runs a session with a conductor that answers questions from answers. It returns the questions, because
+// the words of the calls of each, and all events.
 func questioned(t *testing.T, a *inspan.Agent, answer func(p inspan.Pending) event.Decided) (questions []string, events []event.Event) {
 	t.Helper()
 	log := event.NewMemory("s")
@@ -379,8 +379,8 @@ func checkAllowed(t *testing.T, cut int, events []event.Event) {
 	}
 }
 
-// TestHeldForNothing checks that a tool that ends with ErrHeld although none of its calls was held has failed, so that
-// it does not run for ever.
+// TestHeldForNothing checks that a tool that ends with ErrHeld although none of its calls was held has failed, so
+// that it does not run forever.
 func TestHeldForNothing(t *testing.T) {
 	ran := 0
 	p := eager(func(doing) (string, error) { ran++; return "", tool.ErrHeld })

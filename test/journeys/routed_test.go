@@ -17,7 +17,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// weak is a model that makes a call that fails, as often as it is asked, where it is to mend something.
+// weak is a model that makes a call that fails, as often as it is asked, where it is to repair something.
 type weak struct{ window int }
 
 func (w weak) Info() llm.Info {

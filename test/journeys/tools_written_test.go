@@ -109,7 +109,7 @@ func TestWrittenToolKeepsTheList(t *testing.T) {
 	}
 }
 
-// TestWithdrawnTool checks that a person can take a tool away, also after a compaction.
+// TestWithdrawnTool checks that a person can take a tool away, even after a compaction.
 func TestWithdrawnTool(t *testing.T) {
 	var l ledger
 	a := writing(&l, []string{`call: write {"word":"a:1"}`, `call: write {"word":"b:1"}`, "done", "done", "done"}, t)

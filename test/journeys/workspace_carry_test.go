@@ -259,8 +259,8 @@ func TestSettingsSurviveAFailedState(t *testing.T) {
 	}
 }
 
-// TestRestoredThoughTheStateIsNot checks that files which were put back are in the log, also if the state could not be
-// kept.
+// TestRestoredThoughTheStateIsNot checks that files which were put back are in the log, even if the state could not
+// be kept.
 func TestRestoredThoughTheStateIsNot(t *testing.T) {
 	c := &carrier{}
 	log := event.NewMemory("s")

@@ -189,9 +189,9 @@ say: done`)
 	}
 }
 
-// TestOfficialWorker has the worker of the official SDK, as it is, make the calls of a session of the
-// real server: in its own folder, with results that come back. One that is killed in a call is
-// followed by another one, and each call has one result.
+// TestOfficialWorker has the worker of the official SDK, as it is, make the calls of a session of the real server:
+// in its own folder, with results that come back. One that is killed in a call is followed by another one, and each
+// call has one result.
 func TestOfficialWorker(t *testing.T) {
 	s := serve(t)
 	ctx, end := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -157,8 +157,8 @@ func documents(t *testing.T) []string {
 	return append(append(paths, issues...), "README.md", "AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 }
 
-// proseOf blanks everything that is not prose: blocks of code and pictures of screens. Tables stay, as their words are
-// read too.
+// proseOf blanks everything that is not prose: blocks of code and pictures of screens. Tables stay, because their
+// words are read too.
 func proseOf(text string) string {
 	lines := strings.Split(text, "\n")
 	code := false

@@ -57,9 +57,9 @@ const (
 	// they weren't there. It excludes the blank, which shows a gap.
 	Unseen = Unread&^Blank | Joiner | Selector
 
-	// Covert is the characters that a model must be told about, as it reads characters that people don't see,
-	// including those that scripts need if they are misplaced. It excludes the blank: drawings consist of it,
-	// and it carries no meaning for a model.
+	// Covert is the characters that a model must be told about, because it reads characters that people don't see,
+	// including those that scripts need if they are misplaced. It excludes the blank: drawings consist of it, and
+	// it carries no meaning for a model.
 	Covert = Unread&^(Return|Blank) | Joiner | Selector | Private
 
 	// Unshown is the characters that must not be in content that a person approves byte for byte.

@@ -120,7 +120,7 @@ func (r *reading) ask(ctx context.Context, in askArgs) (tool.Result, error) {
 // said is the result for one piece.
 type said struct {
 	state  state
-	value  json.RawMessage // nil: the piece has no answer
+	value  json.RawMessage // nil means the piece has no answer
 	quotes []quote
 	why    string
 }
@@ -201,7 +201,7 @@ func (a *round) run(ctx context.Context) error {
 	return err
 }
 
-// over returns why no more requests may be sent; nil: more may.
+// over returns why no more requests may be sent; nil means more may.
 func (a *round) over(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

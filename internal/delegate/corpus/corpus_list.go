@@ -81,8 +81,8 @@ func (s *Set) listEffects(ctx context.Context, c *tool.Call) ([]tool.Effect, err
 	return out, nil
 }
 
-// named returns an error if a source is not among those that can be opened, nor below one. Fixed is the blob of
-// a page that is not fetched again; empty: there is none.
+// named returns an error if a source is not among those that can be opened, nor below one. Fixed is the blob of a
+// page that is not fetched again; empty means there is none.
 func (s *Set) named(ctx context.Context, c *tool.Call, name string) (fixed string, err error) {
 	kind, at := kindOf(name)
 	var names []string

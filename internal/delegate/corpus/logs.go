@@ -70,7 +70,7 @@ func (s *Set) past(ctx context.Context, c *tool.Call) (ids []string, err error) 
 	return ids, nil
 }
 
-// log returns the log of a session as text, up to an event; 0: all of it.
+// log returns the log of a session as text, up to an event; 0 means all of it.
 func (s *Set) log(ctx context.Context, id string, upto uint64) *logReader {
 	next, stop := iter.Pull2(store.Events(ctx, s.Sessions, id))
 	return &logReader{next: next, stop: stop, upto: upto}

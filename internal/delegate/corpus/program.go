@@ -35,7 +35,7 @@ const (
 	mostPrintedChars = 8_000 // characters of the output of a program that the model sees
 	mostCode         = 64_000
 	mostError        = 1_000           // bytes of the error of a program
-	moreCalls        = 1_000           // beyond the limit of requests, as the end of a program may come late
+	moreCalls        = 1_000           // beyond the limit of requests, because the end of a program may come late
 	programBusy      = 2 * time.Minute // computing time of all programs of a session together
 	programStore     = "program"       // key in the store of the session
 	answerStore      = "program answer"

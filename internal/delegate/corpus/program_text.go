@@ -42,7 +42,7 @@ type held struct {
 	Decoding decoding `json:"decoding,omitempty"`
 
 	text   string
-	marks  []mark // one for each markEvery characters; nil: each byte is a character
+	marks  []mark // one for each markEvery characters; nil means each byte is a character
 	breaks []int  // places of the ends of lines
 }
 

@@ -35,7 +35,7 @@ type verdict struct {
 	stale  bool     // something may have changed since
 	passed bool     // its last run ended with 0
 	exit   string   // exit code; empty if unknown
-	score  *float64 // the number in the last line of its output; nil: there is none
+	score  *float64 // the number in the last line of its output; nil means there is none
 }
 
 func newCheck(command string) *check {

@@ -73,7 +73,7 @@ func TestCollect(t *testing.T) {
 // majority.
 func TestVote(t *testing.T) {
 	for name, tc := range map[string]struct {
-		results []string // empty: none
+		results []string // empty means none
 		want    []string
 		not     string
 	}{

@@ -14,7 +14,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// conflictedFile is a file that can't be merged, as both sides have changed it.
+// conflictedFile is a file that can't be merged, because both sides have changed it.
 type conflictedFile struct {
 	name  string
 	why   string

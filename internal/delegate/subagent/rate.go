@@ -110,11 +110,11 @@ func medianOf[N cmp.Ordered](m *meter, of func(usage) N) (n N) {
 // brake is the state of a stopped tree.
 type brake struct {
 	run    int    // run of the session at the top for which it holds
-	why    string // why the breaker has stopped it; empty: it has not
+	why    string // why the breaker has stopped it; empty means it has not
 	paused event.Paused
 }
 
-// excessOf returns why the usage is too high; empty if it is not. Input of requests in progress counts, as it
+// excessOf returns why the usage is too high; empty if it is not. Input of requests in progress counts, because it
 // will be used. The caller holds the lock of the top's budget, and this is the top.
 func (t *Team) excessOf(agreed event.Rate) (why string, rate event.Rate) {
 	m := &t.budget.meter

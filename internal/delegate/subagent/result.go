@@ -21,7 +21,7 @@ type result struct {
 	schema json.RawMessage
 
 	mu    sync.Mutex
-	value json.RawMessage // nil: not yet returned
+	value json.RawMessage // nil means not yet returned
 }
 
 func newResult(schema map[string]any) (*result, error) {

@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// A member of a team is a child with a chosen name. It outlives its runs: when one is done the member is idle, and a
-// message or a task for it begins the next, also after a restart. Everything about it is in logs:
+// A member of a team is a child with a chosen name. It outlives its runs: when one is done the member is idle, and
+// a message or a task for it begins the next, even after a restart. Everything about it is in logs:
 //
 //   - spawned has its name and how it works, so any program can continue it; returned says that it is idle.
 //   - Its mailbox is its own log. A message that came after its last request to the model is unread.

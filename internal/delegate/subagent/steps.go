@@ -45,7 +45,7 @@ func (t *Team) deferralOf(err error) error {
 	return &inspan.StopError{Stopped: stop}
 }
 
-// breakerReason returns why the breaker has stopped the tree; empty: it has not. This is the top.
+// breakerReason returns why the breaker has stopped the tree; empty means it has not. This is the top.
 func (t *Team) breakerReason() string {
 	_, why := t.stoppedBy()
 	return why

@@ -310,8 +310,8 @@ func TestUnfinishedTasksAreTold(t *testing.T) {
 	}
 }
 
-// TestMembersKnowEachOther checks that of agents that one reply asks for each finds all, also if the others have not
-// begun: three may work at once.
+// TestMembersKnowEachOther checks that of agents that one reply asks for each finds all, even if the others have
+// not begun: three may work at once.
 func TestMembersKnowEachOther(t *testing.T) {
 	asked, n := make(chan struct{}), atomic.Int32{} // nobody comes back before three have asked
 	h := newHouse(t, func(task string, turn int, req llm.Request) (llm.Parts, error) {

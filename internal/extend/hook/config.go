@@ -80,7 +80,7 @@ func (c Config) Check() error {
 	return err
 }
 
-// compile returns the matcher, also with an error if the matcher can be read, and otherwise the zero one.
+// compile returns the matcher, even with an error if the matcher can be read, and otherwise the zero one.
 func (c Config) compile() (matcher, error) {
 	if c.Broken != "" {
 		m, _ := newMatcher(c.Match, c.Claude)

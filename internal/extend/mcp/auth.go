@@ -14,10 +14,10 @@ import (
 // Authorizer has access tokens for servers over HTTP that require authorization. It must be safe for concurrent
 // use.
 type Authorizer interface {
-	// Token returns the token for a server; nil: the person has to log in.
+	// Token returns the token for a server; nil means the person has to log in.
 	Token(ctx context.Context, s Server) (Pass, error)
-	// Renew returns a token that replaces one that the server has refused with a challenge (WWW-Authenticate);
-	// nil: the person has to log in.
+	// Renew returns a token that replaces one that the server has refused with a challenge (WWW-Authenticate); nil
+	// means the person has to log in.
 	Renew(ctx context.Context, s Server, refused Pass, challenge string) (Pass, error)
 }
 

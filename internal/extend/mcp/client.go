@@ -23,9 +23,9 @@ type client struct {
 	server  Server
 	life    context.Context //nolint:containedctx // ends with the connection, as all that goes on for it must
 	cancel  context.CancelCauseFunc
-	program *program // nil: it is reached over HTTP
+	program *program // nil means it is reached over HTTP
 	session *sdk.ClientSession
-	conn    sdk.Connection // of the transport; nil: there is none yet
+	conn    sdk.Connection // of the transport; nil means there is none yet
 	done    chan struct{}  // closed when the connection is over
 	changed chan struct{}  // holds one token when the tools or prompts may have changed
 	working sync.WaitGroup

@@ -31,13 +31,13 @@ type Server struct {
 
 	Command []string          // a program, looked up in PATH, and its arguments
 	Env     map[string]string // beside what every command finds in its environment
-	Dir     string            // working directory, from the workspace; empty: the workspace
+	Dir     string            // working directory, from the workspace; empty means the workspace
 	Hosts   []string          // that the program may reach, as in [tool.Box]
 	Read    []string          // absolute paths that it may read beside the workspace, such as where it is installed
 	Write   []string          // absolute paths that it may change too, such as where it keeps what it knows
 
 	URL     string            // http, https, ws or wss
-	Kind    string            // one of the kinds; empty: told by Command or URL
+	Kind    string            // one of the kinds; empty means told by Command or URL
 	Headers map[string]string // of each request
 	// Auth has tokens for this server alone, instead of the manager's. May be nil.
 	Auth Authorizer

@@ -54,7 +54,7 @@ type program struct {
 	dead    chan struct{} // closed when the process has ended
 
 	mu  sync.Mutex
-	why error // how it ended; nil: it runs
+	why error // how it ended; nil means it runs
 }
 
 // startProgram starts the process of a server; the caller then calls see. Skipped is called for lines that are

@@ -137,8 +137,8 @@ func TestTasksThatGoWrong(t *testing.T) {
 	for name, c := range map[string]struct {
 		said, err string
 		cancelled bool          // the server is told that nobody waits
-		took      time.Duration // at most; 0: some seconds
-		gets      int           // how often it is asked for; 0: that is not looked at
+		took      time.Duration // at most; 0 means some seconds
+		gets      int           // how often it is asked for; 0 means that is not looked at
 	}{
 		"already":    {said: "done", took: 20 * time.Millisecond, gets: 1},
 		"hiccup":     {said: "done", gets: 4},

@@ -30,7 +30,7 @@ import (
 type Keychain struct {
 	// Dir is as in [File].
 	Dir string
-	// Service is the name of the key in the keychain. Empty: "inspan".
+	// Service is the name of the key in the keychain. Empty means "inspan".
 	Service string
 	// Wait is how long the keychain may take to answer, such as while a person unlocks it. It is asked once; if
 	// it does not answer, it is not asked again. 0: 2 s.

@@ -35,7 +35,7 @@ type attempt struct {
 	p      Person
 	s      server
 	scopes []string
-	prover *prover // of the key that the tokens get bound to; nil: they are not
+	prover *prover // of the key that the tokens get bound to; nil means they are not
 }
 
 func (c *Client) login(ctx context.Context, a Account, way Way, p Person, ch challenge) error {

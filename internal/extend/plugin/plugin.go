@@ -60,8 +60,8 @@ type Store struct {
 	// Dir is the absolute path of a folder that no tool can change. It is made when
 	// first needed.
 	Dir string
-	// Git runs git with arguments in a folder and returns its output. The error has git's own message. It must
-	// not ask for passwords. Nil: there are no git sources.
+	// Git runs git with arguments in a folder and returns its output. The error has git's own message. It must not
+	// ask for passwords. Nil means there are no git sources.
 	Git func(ctx context.Context, dir string, args ...string) (string, error)
 }
 

@@ -647,7 +647,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestDeletedAtAnyTime checks that a deleted file is simply created again, also while others have it open.
+// TestDeletedAtAnyTime checks that a deleted file is simply created again, even while others have it open.
 func TestDeletedAtAnyTime(t *testing.T) {
 	x := fresh(t)
 	talk(t, x, "s", "hello")

@@ -63,7 +63,7 @@ func applyPatch() tool.Tool {
 
 // filePatch is the patch of one file.
 type filePatch struct {
-	action, path, to string // to: the new path; empty: unchanged
+	action, path, to string // to: the new path; empty means unchanged
 	lines            []string
 	parts            []hunk
 }

@@ -154,7 +154,7 @@ const (
 type watching struct {
 	most  time.Duration
 	shown int64           // output that a watcher has seen before
-	found <-chan struct{} // closed when there is enough; nil: never
+	found <-chan struct{} // closed when there is enough; nil means never
 }
 
 // watch waits for the end of a job, of the time or of the call, and shows

@@ -26,9 +26,9 @@ const (
 	maxFed      = 1 << 20 // bytes of input that wait for a job to read them
 )
 
-// Shell is the state that outlives single commands of a session: the environment they leave for the next one,
-// and the jobs in the background. The environment is in memory only, as it may contain secrets. The zero value
-// is ready. Safe for concurrent use. Close it when the session ends.
+// Shell is the state that outlives single commands of a session: the environment they leave for the next one, and
+// the jobs in the background. The environment is in memory only, because it may contain secrets. The zero value is
+// ready. Safe for concurrent use. Close it when the session ends.
 type Shell struct {
 	// Soft is how long a command may run in the foreground if it does not ask for a timeout; then it continues
 	// as a job. Zero means two minutes.
@@ -40,13 +40,13 @@ type Shell struct {
 	Home string
 	// Protected are globs of branches that the git tool does not push to.
 	Protected []string
-	// NoKeep says why no process may outlive the session, even if bash is asked to keep it; empty: it may.
+	// NoKeep says why no process may outlive the session, even if bash is asked to keep it; empty means it may.
 	NoKeep string
 	// NoJobs: the session is one call, and no one could manage background jobs. A command that is not to be
 	// kept ends with its call.
 	NoJobs bool
-	// Withheld returns the variables of the person's environment that commands don't get in a mode: why, by
-	// name. Nil: none.
+	// Withheld returns the variables of the person's environment that commands don't get in a mode: why, by name.
+	// Nil means none.
 	Withheld func(mode tool.Mode) map[string]string
 
 	starting sync.WaitGroup // commands that are starting
@@ -92,8 +92,8 @@ type job struct {
 	started time.Time
 	cancel  context.CancelFunc // ends the process group
 	out     *capture
-	screen  *screen     // of its terminal; nil: it has none
-	input   *keep.Input // nil: standard input is empty
+	screen  *screen     // of its terminal; nil means it has none
+	input   *keep.Input // nil means standard input is empty
 	report  *shellReport
 
 	moved  chan struct{} // closed when the person sends it to the background

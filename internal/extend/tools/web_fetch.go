@@ -31,7 +31,7 @@ type fetchArgs struct {
 	Max  int    `json:"max_bytes,omitempty" jsonschema:"bytes of text; 20000 if not given, at most 28000"`
 }
 
-// webFetch caches fetched pages for a while; nil: no cache.
+// webFetch caches fetched pages for a while; nil means no cache.
 func webFetch(cache *web.Cache) tool.Tool {
 	t := tool.New("web_fetch", webFetchDoc, func(ctx context.Context, c *tool.Call, in fetchArgs) (tool.Result, error) {
 		return runFetch(ctx, c, in, cache)

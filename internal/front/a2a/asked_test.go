@@ -12,7 +12,7 @@ import (
 // What the public compatibility kit of the protocol (a2a-tck, 1.0) asks beyond the rest of
 // these tests, and clients with it.
 
-// TestContextOfTheirs checks that a client can name a context, and continue under that name, also after a restart.
+// TestContextOfTheirs checks that a client can name a context, and continue under that name, even after a restart.
 func TestContextOfTheirs(t *testing.T) {
 	h := newHouse(t, "ask")
 	v := h.visitor(annsToken)

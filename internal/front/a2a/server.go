@@ -47,8 +47,8 @@ type Server struct {
 	Root string
 	// Name, Description and Version are for the card; empty means inspan's own.
 	Name, Description, Version string
-	// DecideHere means that clients may not decide about calls that need consent; someone on this machine
-	// decides, for instance with 'inspan send --allow'. Clients may still answer other questions.
+	// DecideHere means that clients may not decide on calls that need consent; someone on this machine decides, for
+	// instance with 'inspan send --allow'. Clients may still answer other questions.
 	DecideHere bool
 	// URL is the address under which other agents reach the server; empty means the address that the card was
 	// requested from.

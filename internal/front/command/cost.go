@@ -69,10 +69,10 @@ func (c *command) cost() *cobra.Command {
 // spending is a person's question about costs.
 type spending struct {
 	By      string // one of [cost.Groupings]
-	Since   string // a day, such as 2026-11-21; empty: ever
-	Session string // its id; empty: all
+	Since   string // a day, such as 2026-11-21; empty means ever
+	Session string // its id; empty means all
 	JSON    bool
-	Index   string // a file that saves reading sessions again; empty: none
+	Index   string // a file that saves reading sessions again; empty means none
 }
 
 // of returns the query for the sessions. An invalid one is a [words.Misuse].

@@ -244,7 +244,7 @@ type evaluation struct {
 
 	Repos   string // folder with clones for rows of SWE-bench
 	Pin     bool
-	Config  string // settings file, or the folder of one; empty: the person's file
+	Config  string // settings file, or the folder of one; empty means the person's file
 	Model   string
 	Mode    tool.Mode
 	Flags   []string // of 'inspan run'
@@ -386,7 +386,7 @@ func (e *evaluation) plan(path string) (eval.Plan, error) {
 	return p, err
 }
 
-// proposal returns the ledger's change for the trials; nil: none.
+// proposal returns the ledger's change for the trials; nil means none.
 func (e *evaluation) proposal() (*eval.Change, error) {
 	name := cmp.Or(e.With, e.Without)
 	switch {

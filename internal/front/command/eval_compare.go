@@ -204,10 +204,10 @@ type comparisons struct {
 
 	How    eval.Comparing
 	Design stats.Design // for Power, with the power in How
-	Effect float64      // for Power; 0: not given
-	Format string       // of a report; empty: text
+	Effect float64      // for Power; 0 means not given
+	Format string       // of a report; empty means text
 	File   string       // file for a report; empty: Out
-	Pages  string       // address of the web page for links to events; empty: no links
+	Pages  string       // address of the web page for links to events; empty means no links
 	JSON   bool
 
 	Unchecked bool // runs are not checked to differ only in a proposal's change

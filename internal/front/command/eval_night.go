@@ -165,8 +165,8 @@ func (n *nightly) perform(ctx context.Context, a *app.App) error {
 	return errors.Join(err, printed)
 }
 
-// open returns the night to work on. Nil: that of the occasion has ended. A new one continues with the proposal of the
-// one before if that is undecided.
+// open returns the night to work on. Nil means that of the occasion has ended. A new one continues with the
+// proposal of the one before if that is undecided.
 func (n *nightly) open(ctx context.Context) (*eval.Night, error) {
 	list, err := n.folder().Nights()
 	if err != nil {

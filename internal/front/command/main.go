@@ -32,7 +32,7 @@ import (
 type Program struct {
 	// Shared opens stores and engines that several machines share, for flags such as --store.
 	Shared app.Shared
-	// Examine looks at the database of a store for 'inspan doctor cluster'. Nil: no store has one.
+	// Examine looks at the database of a store for 'inspan doctor cluster'. Nil means no store has one.
 	Examine func(ctx context.Context, s store.Store) []setup.Finding
 }
 
@@ -53,10 +53,10 @@ func (p Program) Run() {
 	os.Exit(code)
 }
 
-// Settings of the garbage collector. Most allocations of a start stay in use, so for the first startTime the
-// heap may grow by startGarbage percent. Later the heap of a session is so small that it would be collected
-// every few calls. So the ballast raises the threshold. Its pages are never touched. Measured on a busy
-// machine, it saves 10 % of the processor time of a turn with read_file and 5 % of one with bash, for 5 MB.
+// Settings of the garbage collector. Most allocations of a start stay in use, so for the first startTime the heap
+// may grow by startGarbage percent. Later the heap of a session is so small that it would be collected every few
+// calls, so the ballast raises the threshold. Its pages are never touched. Measured on a busy machine, it saves 10
+// % of the processor time of a turn with read_file and 5 % of one with bash, for 5 MB.
 const (
 	startGarbage = 400 // percent of the live heap
 	startTime    = 250 * time.Millisecond

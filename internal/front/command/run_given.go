@@ -35,7 +35,7 @@ type givenFlags struct {
 	id      string   // another name of the new session
 	copied  string   // the new session works in a copy of this name
 
-	answer   *subagent.Answer // by the schema; nil: words
+	answer   *subagent.Answer // by the schema; nil means words
 	pictures []tui.Picture
 	warnings []string
 	tree     string // the copy
@@ -126,8 +126,8 @@ func (f *givenFlags) read(flags *pflag.FlagSet, o *app.Options, root string) err
 	return nil
 }
 
-// firstEmpty returns the first of the named flags that was given without a value, as by a variable of a script that is
-// not set; empty: there is none.
+// firstEmpty returns the first of the named flags that was given without a value, as by a variable of a script that
+// is not set; empty means there is none.
 func firstEmpty(flags *pflag.FlagSet, names ...string) string {
 	for _, name := range names {
 		f := flags.Lookup(name)

@@ -33,7 +33,7 @@ type serverFlags struct {
 	advertise  string
 	newOwner   bool
 	state      string               // the folder, once known
-	show       func(address string) // shows a person the page; nil: does not
+	show       func(address string) // shows a person the page; nil means it can't
 }
 
 // The places for the workspaces of tasks.
@@ -162,7 +162,7 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 	return c.serveAmong(ctx, a, f, s, apart)
 }
 
-// token says where the owner's token is; empty: other servers have it.
+// token says where the owner's token is; empty means other servers have it.
 func (f *serverFlags) token() string {
 	if _, err := os.Stat(f.TokenFile); err != nil {
 		return ""

@@ -13,8 +13,8 @@ import (
 
 // sharing is what a server shares with others.
 type sharing struct {
-	store  app.SharedStore // nil: none
-	engine app.Engine      // nil: none
+	store  app.SharedStore // nil means none
+	engine app.Engine      // nil means none
 	name   string          // of the store
 }
 

@@ -71,7 +71,7 @@ func (c *command) inline(a *app.App, root, name string) {
 	}
 }
 
-// subcommand returns the subcommand for a slash command; nil: the command needs an open session.
+// subcommand returns the subcommand for a slash command; nil means the command needs an open session.
 func subcommand(name, args string) []string {
 	switch name {
 	case "sessions":

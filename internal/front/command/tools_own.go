@@ -288,7 +288,7 @@ func saved(p equipment.Promoted, u ownUse) int {
 	return (u.calls - u.failed) * size / perToken
 }
 
-// idleTool returns why a tool might be removed; empty: it might stay.
+// idleTool returns why a tool might be removed; empty means it might stay.
 func idleTool(p equipment.Promoted, u ownUse, now time.Time) string {
 	switch {
 	case u.calls >= fewCalls && 2*u.failed >= u.calls:

@@ -57,8 +57,9 @@ type Console struct {
 	// Unattended means that calls that ask are denied; a run begins with a warning about it.
 	Unattended bool
 
-	// Answer returns the answer that a session has given in the form of a JSON Schema; nothing if it has given none.
-	// The answer is printed in place of the model's words, which go to Err. Nil: the words are the answer.
+	// Answer returns the answer that a session has given in the form of a JSON Schema; nothing if it has given
+	// none. The answer is printed in place of the model's words, which go to Err. Nil means the words are the
+	// answer.
 	Answer func(ctx context.Context, s *inspan.Session) (json.RawMessage, error)
 
 	patience time.Duration // with readers, see queue; 0 means patience

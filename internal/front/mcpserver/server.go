@@ -32,7 +32,7 @@ type Server struct {
 	// Names lists the tools to offer, among those of the agents of Tools. If nil, the [Usual] ones that exist
 	// are offered.
 	Names []string
-	// Skills are offered as prompts, if there are Tools. Nil: there are none.
+	// Skills are offered as prompts, if there are Tools. Nil means there are none.
 	Skills *skill.Library
 	// Root is the workspace.
 	Root string

@@ -196,7 +196,7 @@ func (v *view) nextQuestion(decided []event.Body) (inspan.Pending, bool) {
 	return firstPending(append(v.raisedQuestions(decided), v.callQuestions(decided)...))
 }
 
-// nextCallQuestion returns the call to decide about next, and whether there is one.
+// nextCallQuestion returns the call to decide on next, and whether there is one.
 func (v *view) nextCallQuestion(decided []event.Body) (inspan.Pending, bool) {
 	return firstPending(v.callQuestions(decided))
 }

@@ -25,7 +25,7 @@ type Message struct {
 	For    string // scope of Allow: once, session, edits, host, project or always
 	Deny   string // id of a waiting call; the text is the reason
 	// Question is the number of the question that Allow or Deny refers to, as in [inspan.Pending]. The decision
-	// doesn't apply to a later question. 0: the open one.
+	// doesn't apply to a later question. 0 means the open one.
 	Question uint64
 	// Also are the numbers of further questions that were asked together with it, as in event.Decided.
 	Also []uint64

@@ -262,7 +262,7 @@ func TestSetAnywhere(t *testing.T) {
 	}
 }
 
-// TestSetMends checks that the faults of a file can be mended one by one, and that none is added.
+// TestSetMends checks that the faults of a file can be repaired one by one, and that none is added.
 func TestSetMends(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.toml")
 	const broken = "# mine\nmodle = 'a/b'\nmax_turns = 'many' # no\nsandbox = 3\n\n" +

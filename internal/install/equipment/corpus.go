@@ -72,7 +72,7 @@ func (s *Set) Asking(agents workflow.Agents, sessions store.Store) []tool.Tool {
 	return []tool.Tool{t}
 }
 
-// Corpus is the shared state of a session's corpus tools; nil: it has none.
+// Corpus is the shared state of a session's corpus tools; nil means it has none.
 type Corpus = *corpus.Set
 
 // Sources resolves the sources of a new session that answers questions from a corpus, as [corpus.Fixed] does.

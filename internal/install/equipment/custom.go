@@ -18,7 +18,7 @@ type Session struct {
 	Env       tool.Env
 	Own       []tool.Tool                       // permanent tools
 	Servers   []tool.Tool                       // that manage MCP servers
-	Offered   func(context.Context) []tool.Tool // tools of these servers; nil: none
+	Offered   func(context.Context) []tool.Tool // tools of these servers; nil means none
 	Wrap      func([]tool.Tool) []tool.Tool
 	Warn      func(string)
 	Scripts   bool // scripts can be tools

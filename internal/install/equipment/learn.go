@@ -183,7 +183,7 @@ func (d SkillDraft) Check() error {
 const secretWords = `(?i)\b(pass(word|wd|phrase)|secret|token|api[_-]?key)["']?\s*[:=]\s*["']?[^\s"'<$*{]{8,}|\b(bearer|basic)\s+[\w.~+/-]{12,}|` +
 	`~/\.(ssh|aws|gnupg|netrc)\b`
 
-// absolute returns the first word of a text that names a place on one machine; empty: none.
+// absolute returns the first word of a text that names a place on one machine; empty means none.
 func absolute(s string) string {
 	places := `(^|[\s` + "`" + `"'()\[\]<>=,;:@!|&{}*])(` +
 		`//?(bin|boot|dev|etc|home|lib|media|mnt|opt|private|proc|root|run|srv|sys|tmp|usr|var|work|Users|Volumes)(/|\b)\S*|` +

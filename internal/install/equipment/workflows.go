@@ -25,7 +25,7 @@ type Workflow struct {
 	Source string // "project", "user", the plugin, or "built in"
 	File   string
 	Data   []byte
-	Why    string   // why it can't be run; empty: no known obstacle
+	Why    string   // why it can't be run; empty means no known obstacle
 	Hides  []string // sources of other workflows with this name
 }
 

@@ -33,13 +33,13 @@ type Base struct {
 	Consent  *consent.Store
 	Sessions *session.Store
 	Places   func(root string) places.Map
-	Redact   func(event.Body) event.Body // removes this user's secrets; nil: none are known
+	Redact   func(event.Body) event.Body // removes this user's secrets; nil means none are known
 	// Apart ignores files in the person's home, as in [equipment.Set].
 	Apart bool
 	// TeamOnly lets sessions without memory read the team's in their workspace.
 	TeamOnly bool
-	// Instead returns the content to use instead of an instruction file; a missing file has empty content. Nil:
-	// files are used as they are.
+	// Instead returns the content to use instead of an instruction file; a missing file has empty content. Nil
+	// means files are used as they are.
 	Instead func(path string, content []byte) []byte
 }
 
@@ -49,7 +49,7 @@ type Prompt struct {
 	Style           string // as in [Input]
 	Root            string // where the search for instruction files begins
 	Limits          Limits
-	Skills          *skill.Library // nil: the agent can't load any
+	Skills          *skill.Library // nil means the agent can't load any
 	Memory          *memory.Store
 	Remembers       bool // the agent has the tool memory
 	Elsewhere       bool // the session's files and commands are on another machine
@@ -57,7 +57,7 @@ type Prompt struct {
 
 // Limits are the limits of the session that the prompt states.
 type Limits struct {
-	Mode     tool.Mode // empty: ask
+	Mode     tool.Mode // empty means ask
 	MaxTurns int       // as in [inspan.Agent]
 	MaxCost  float64
 	MaxTime  time.Duration
@@ -144,7 +144,7 @@ func (k *Base) facts(ctx context.Context, agent *inspan.Agent, p Prompt) []strin
 	return append(list, Survey(ctx, agent.Env, k.machine(ctx, agent.Env), lever.Strength(0))...)
 }
 
-// turns returns the turn limit of one run; 0: none.
+// turns returns the turn limit of one run; 0 means none.
 func turns(limit int) int {
 	switch {
 	case limit < 0:

@@ -19,7 +19,7 @@ import (
 // syncTime bounds how long a search first indexes new log entries. Later searches index the rest.
 const syncTime = 5 * time.Second
 
-// Search is Recall of words with at most most hits. A root limits it to the sessions of that workspace; empty:
+// Search is Recall of words with at most most hits. A root limits it to the sessions of that workspace; empty means
 // all.
 func (k *Base) Search(ctx context.Context, words, root string, most int) (hits []recall.Hit, behind int, err error) {
 	return k.Recall(ctx, recall.Query{Text: words, Root: root, Limit: most})

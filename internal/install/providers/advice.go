@@ -31,7 +31,7 @@ type remedied struct {
 func (r remedied) Unwrap() error { return r.error }
 
 // Remedy splits the error of a model of [Set] into the failure, in the vendor's words, and advice for a person;
-// empty: no advice.
+// empty means no advice.
 func Remedy(err error) (failed, remedy string) {
 	var r remedied
 	if errors.As(err, &r) {
@@ -171,7 +171,7 @@ func (s *Set) missing(ctx context.Context, p Provider, id string) string {
 	return has + "it has " + strings.Join(near, ", ") + all
 }
 
-// unreached explains why an address can't be reached, instead of the system's message, and the remedy; empty:
+// unreached explains why an address can't be reached, instead of the system's message, and the remedy; empty means
 // the error is another one.
 func (s *Set) unreached(p Provider, e *llm.Error) (failed, remedy string) {
 	host := address(p)

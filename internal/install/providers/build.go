@@ -38,7 +38,7 @@ func (s *Set) build(ctx context.Context, p Provider, id string) (llm.Model, erro
 	return &advised{s.limited(p, id, needs.Model(&prompted.Model{Model: &heal.Model{Model: m, Facts: s.Facts(p, id)}, Always: inPrompt})), s, p, id}, nil
 }
 
-// Describe returns what is known about a provider's model, also if the settings lack the provider. It asks the
+// Describe returns what is known about a provider's model, even if the settings lack the provider. It asks the
 // server as the start of a session does.
 func (s *Set) Describe(ctx context.Context, p Provider, id string) (llm.Info, error) {
 	m, err := s.build(ctx, p, id)

@@ -260,8 +260,8 @@ func (s *Set) probe(ctx context.Context, at *llm.Endpoint, p Provider) (noTools 
 	return known.NoTools
 }
 
-// Room returns how many bytes of graphics memory a model may use on its server: the free memory, plus that of
-// the server's loaded models, which it can unload. 0: unknown, as on another machine.
+// Room returns how many bytes of graphics memory a model may use on its server: the free memory, plus that of the
+// server's loaded models, which it can unload. 0 means unknown, as on another machine.
 func (s *Set) Room(ctx context.Context, p Provider, shape ollama.Shape) int64 {
 	if !p.here() {
 		return 0

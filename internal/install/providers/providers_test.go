@@ -616,8 +616,8 @@ func TestAddressOfAKnownProvider(t *testing.T) {
 	}
 }
 
-// TestAllowancesAreOfModels checks that a pause requested for one model does not hold up other models of the key, also
-// if the settings bound the key as a whole.
+// TestAllowancesAreOfModels checks that a pause requested for one model does not hold up other models of the key,
+// even if the settings bound the key as a whole.
 func TestAllowancesAreOfModels(t *testing.T) {
 	for _, bounded := range []bool{false, true} {
 		p := config.Provider{Kind: "openai"}

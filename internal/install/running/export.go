@@ -13,10 +13,10 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Exporter reports to an OpenTelemetry receiver what sessions do while they do it. It is told when a session
-// has grown, and reads the log by itself. So no run ever waits for it, and the log, not a queue, has what was
-// not sent. What a receiver does not accept in time is counted and dropped; the session can be exported later.
-// It is safe for concurrent use. Nil exports nothing.
+// Exporter reports to an OpenTelemetry receiver what sessions do while they do it. It is told when a session has
+// grown, and reads the log by itself, so no run ever waits for it, and the log, not a queue, has what was not sent.
+// What a receiver does not accept in time is counted and dropped; the session can be exported later. It is safe for
+// concurrent use. Nil exports nothing.
 type Exporter struct {
 	sessions store.Store
 	to       *Receiver

@@ -190,7 +190,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestDriver finds who drives a session, also by way of the one that it works for.
+// TestDriver finds who drives a session, even by way of the one that it works for.
 func TestDriver(t *testing.T) {
 	r := newTable(t)
 	log := held(t, r, event.Opened{Format: 1, Root: "/w"}, event.Say("Work."))

@@ -68,7 +68,7 @@ type Attendance struct {
 	Drain time.Duration       // how long that may take; 0 means no limit
 	Rest  time.Duration       // the longest wait for a model that is sat out
 	Every time.Duration       // between two looks at the run
-	Look  func(inspan.Status) // called with each look; nil: it is not
+	Look  func(inspan.Status) // called with each look; nil means it is not
 }
 
 // Attend waits for the end of a run, and releases its session early if the worker stops or the session has to wait

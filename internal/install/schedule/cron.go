@@ -72,7 +72,7 @@ func strict(fields []string) error {
 	return nil
 }
 
-// After returns the first time after another one; zero: none.
+// After returns the first time after another one; zero means none.
 func (c Cron) After(at time.Time) time.Time {
 	if c.every {
 		return c.nextShown(at.In(c.loc))

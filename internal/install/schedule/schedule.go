@@ -66,8 +66,8 @@ type Schedule struct {
 	Task  string   `json:"task,omitempty"`
 	Learn []string `json:"learn,omitempty"` // arguments of 'inspan eval learn night', in place of a workflow or a task
 	Flags []string `json:"flags,omitempty"` // of inspan run, such as --mode=auto
-	// Inputs maps workflow inputs to the path of the value in the event, such as issue.number; empty: the whole
-	// event.
+	// Inputs maps workflow inputs to the path of the value in the event, such as issue.number; empty means the
+	// whole event.
 	Inputs     map[string]string `json:"inputs,omitempty"`
 	Unattended bool              `json:"unattended,omitempty"` // calls that would ask are denied
 
@@ -238,7 +238,7 @@ func (s *Schedule) flow(o Occasion) []string {
 	return out
 }
 
-// within returns the value at a path in another one; nil: missing.
+// within returns the value at a path in another one; nil means missing.
 func within(value any, path string) any {
 	for path != "" && value != nil {
 		var name string

@@ -19,7 +19,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// wrong returns why translated rules are invalid; empty: they are valid.
+// wrong returns why translated rules are invalid; empty means they are valid.
 func (i *Import) wrong(action tool.Action, rules []string) string {
 	for _, rule := range rules {
 		if _, err := policy.ParseRule(action, rule, ""); err != nil {

@@ -120,7 +120,7 @@ func (t *table) all(in phase) []Call {
 	return out
 }
 
-// scope returns the effects that decide about conflicts. The effects of a call that may make others are not known in
+// scope returns the effects that decide on conflicts. The effects of a call that may make others are not known in
 // advance, so it conflicts with all calls.
 func (c *Call) scope() []tool.Effect {
 	if c.Caller {

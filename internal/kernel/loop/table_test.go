@@ -199,7 +199,7 @@ func TestTimeOfARun(t *testing.T) {
 	pass(24*time.Hour, event.Claimed{Epoch: 2})
 	used(16, 44*time.Second)
 	pass(0, event.Started{Call: "1"})
-	pass(time.Second, event.Cancelled{Limit: event.ReasonMaxTime}) // somebody thought so
+	pass(time.Second, event.Cancelled{Limit: event.ReasonMaxTime}) // someone thought so
 	used(17, 43*time.Second)
 	pass(43*time.Second, event.Cancelled{Limit: event.ReasonMaxTime})
 	pass(0, ended("1", "stopped"))

@@ -38,8 +38,8 @@ type blobs struct {
 
 var _ tool.Blobs = blobs{}
 
-// Blobs returns the blobs of the session. They can be used until the session
-// is removed, also while the log is closed.
+// Blobs returns the blobs of the session. They can be used until the session is removed, even while the log is
+// closed.
 func (l *Log) Blobs() tool.Blobs { return blobs{store: l.store, dir: filepath.Join(l.dir, blobsName)} }
 
 // Put implements [tool.Blobs].

@@ -7,7 +7,7 @@ type commit struct {
 	mu      sync.Mutex
 	written int64         // everything below was written before the sync was requested
 	synced  int64         // everything below is durable
-	running chan struct{} // closed when the current sync ends; nil: none
+	running chan struct{} // closed when the current sync ends; nil means none
 	err     error         // why every later sync fails
 }
 

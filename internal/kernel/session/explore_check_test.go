@@ -168,7 +168,7 @@ func plays(t *testing.T, script []int, fault func(*world)) (places, wrong []stri
 type exploration struct {
 	may   []happening    // what may happen
 	every int            // of the plays with the most happenings, one in so many
-	fault func(w *world) // takes a rule out; nil: none
+	fault func(w *world) // takes a rule out; nil means none
 	want  string         // stop at what is wrong in words that hold this
 
 	played, skipped int

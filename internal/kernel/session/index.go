@@ -32,7 +32,7 @@ type marks struct {
 	Claimed   *cursor  `json:"claimed,omitempty"`   // before the last Claimed
 }
 
-// single returns the places of single events. Nil: there is none.
+// single returns the places of single events. Nil means there is none.
 func (m *marks) single() []*cursor { return []*cursor{m.Said, m.Titled, m.Pinned, m.Moved, m.Stopped} }
 
 // note records an event of this kind whose line starts at c.

@@ -20,7 +20,7 @@ import (
 )
 
 // Log is the log of one session. It implements [event.Log], [event.Waiter] and [event.Starter] and is safe for
-// concurrent use, also with other logs of the same session in this and in other processes. Make one with
+// concurrent use, even with other logs of the same session in this and in other processes. Make one with
 // [Store.Open], [Store.Create] or [Store.Fork].
 //
 // AppendAs needs [Log.Lease] first.
@@ -36,7 +36,7 @@ type Log struct {
 	bell  *bell
 	turn  chan struct{} // has a token while this log holds the append lock
 	acts  sync.WaitGroup
-	stuck atomic.Int64 // size of the log, plus 1, when another kept the lock and wrote nothing; 0: none did
+	stuck atomic.Int64 // size of the log, plus 1, when another kept the lock and wrote nothing; 0 means none did
 	sync  commit
 
 	mu       sync.Mutex
@@ -44,7 +44,7 @@ type Log struct {
 	last     cursor // start of the last line before tail
 	marks    marks
 	saved    int64     // size of the log that the index on disk covers
-	promised int64     // bytes that must exist, as they were synced once
+	promised int64     // bytes that must exist, because they were synced once
 	recent   [8]cursor // earlier tails, for readers that follow
 	lock     file      // nil until first needed
 	out      file      // for appending; nil until first needed

@@ -207,9 +207,9 @@ func (l *Log) Start(ctx context.Context) (uint64, error) {
 	return 0, nil
 }
 
-// Wait implements [event.Waiter]. It learns at once of appends through the same store, and of others within 50
-// ms. A long wait, or one among many, also learns of others at once if the system reports changes of files. It
-// fails if the log is damaged, as such a log no longer grows.
+// Wait implements [event.Waiter]. It learns at once of appends through the same store, and of others within 50 ms.
+// A long wait, or one among many, also learns of others at once if the system reports changes of files. It fails if
+// the log is damaged, because such a log no longer grows.
 func (l *Log) Wait(ctx context.Context, after uint64) error {
 	every, began, told := pollEvery, time.Now(), false
 	poll := time.NewTimer(every)

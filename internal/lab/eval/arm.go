@@ -28,7 +28,7 @@ func (b *Book) arms(root string) (out []*Proposal) {
 }
 
 // Arm draws for a session which canaries of its workspace it gets, see [app.Canaries]. If a change no longer fits
-// its file, no session gets a label for it, as the sessions could not be compared.
+// its file, no session gets a label for it, because the sessions could not be compared.
 func (l Ledger) Arm(root, session string) (labels map[string]string, instead func(path string, content []byte) []byte, err error) {
 	book, err := l.Book()
 	if err != nil {

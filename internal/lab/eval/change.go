@@ -23,8 +23,8 @@ import (
 type Change struct {
 	Root string `json:"root"` // the workspace
 	File string `json:"file"` // below it, with slashes
-	// Old is the piece, which occurs in the file once; empty: there is no such file. New replaces it; empty:
-	// the file is removed. Both include lines around the change.
+	// Old is the piece, which occurs in the file once; empty means there is no such file. New replaces it; empty
+	// means the file is removed. Both include lines around the change.
 	Old  string  `json:"old"`
 	New  string  `json:"new"`
 	Why  string  `json:"why"`

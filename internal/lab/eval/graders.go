@@ -209,7 +209,7 @@ func (s *seen) ran(match *regexp.Regexp) (passed bool, note string) {
 	return false, note
 }
 
-// failed names calls that failed and should not, or the other way round; empty: there are none.
+// failed names calls that failed and should not, or the other way round; empty means there are none.
 func (s *seen) failed(want []int) string {
 	var wrong []string
 	for i, c := range s.calls {
@@ -223,7 +223,7 @@ func (s *seen) failed(want []int) string {
 	return strings.Join(wrong, "\n")
 }
 
-// touched names a file that the agent had to leave alone and changed; empty: there is none.
+// touched names a file that the agent had to leave alone and changed; empty means there is none.
 func (s *seen) touched(globs []string, t *Task, p place) string {
 	is := func(path string) bool {
 		return slices.ContainsFunc(globs, func(glob string) bool { return doublestar.MatchUnvalidated(glob, path) })
@@ -340,7 +340,7 @@ func parseGrade(said string) (score float64, why string, err error) {
 	return *grade.Score, words.OneLine(grade.Why, 300), nil
 }
 
-// objectIn returns the JSON object among the words of a model; empty: there is none.
+// objectIn returns the JSON object among the words of a model; empty means there is none.
 func objectIn(said string) string {
 	from, to := strings.Index(said, "{"), strings.LastIndex(said, "}")
 	if from < 0 || to < from {

@@ -21,7 +21,7 @@ import (
 )
 
 // Night is one pass of learning without a person. A model proposes a change of a file because of work that went
-// wrong, trials of dev tasks and held-out tasks decide about it, and canaries are watched. Each stage is recorded
+// wrong, trials of dev tasks and held-out tasks decide on it, and canaries are watched. Each stage is recorded
 // before it begins, so that a night that was killed continues. It is stored as evals/nights/ID.json.
 type Night struct {
 	ID       string    `json:"id"`
@@ -294,7 +294,7 @@ func (n *Night) evidence(book *Book) string {
 	return said
 }
 
-// Reads returns the content of the file of a night; empty: there is no such file.
+// Reads returns the content of the file of a night; empty means there is no such file.
 func (n *Night) Reads() (string, error) {
 	path := filepath.Join(n.Root, filepath.FromSlash(n.File))
 	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {

@@ -28,7 +28,7 @@ import (
 type Runner struct {
 	Table   *running.Table
 	Program string // runs the trials, see [running.Table.Detach]
-	Jobs    int    // concurrent trials; 0: one
+	Jobs    int    // concurrent trials; 0 means one
 	Fresh   bool   // earlier trials of the same content are not reused
 	Keep    bool   // places of trials are not removed
 	// Budget limits the cost of the whole run, in US dollars, and Time the duration of [Runner.Go]. 0 is the
@@ -54,15 +54,15 @@ type Plan struct {
 	Config   string  // name
 	Settings []byte  // a settings file
 	Beside   []File  // what trials find beside it, by path
-	Proposal *Change // what the trials include; nil: only settings
+	Proposal *Change // what the trials include; nil means only settings
 	Without  bool    // they have its file without the change
-	Model    string  // empty: that of the settings
+	Model    string  // empty means that of the settings
 	Mode     tool.Mode
 	Flags    []string // of 'inspan run', in addition to model and mode
 	Version  string
-	Split    Split    // empty: all except held-out tasks
+	Split    Split    // empty means all except held-out tasks
 	Only     []string // globs over ids; none: all
-	Tries    int      // 0: one
+	Tries    int      // 0 means one
 	Visible  bool     // the agent may be able to see the checkers
 	Outside  bool     // checkers may run without a sandbox
 }

@@ -28,7 +28,7 @@ type Suite struct {
 	Name   string
 	Path   string // folder or file from which it was read
 	Digest string // of all its content except the pin, sha256 in hex
-	Pin    string // the required digest; empty: any
+	Pin    string // the required digest; empty means any
 	// Open says that the checkers are not secret, since no model takes part: the tasks may be tried where the
 	// agent could see them.
 	Open  bool

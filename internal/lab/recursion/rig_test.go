@@ -1,7 +1,7 @@
 // Package recursion_test reproduces by simulation what can be of recursive language models (arXiv 2512.24601): the
-// machine is the real one (programs, requests, limits, log), the models are simulated. The root is a fixed program, the
-// leaf an oracle of known error. So the figures show what decompositions do to errors and costs, and not whether a model
-// finds a good one.
+// machine is the real one (programs, requests, limits, log), the models are simulated. The root is a fixed program,
+// the leaf an oracle of known error, so the figures show what decompositions do to errors and costs, and not
+// whether a model finds a good one.
 package recursion_test
 
 import (

@@ -41,7 +41,7 @@ const PrincipalHeader = "Inspan-Principal"
 // Gate defines who may use a server. The zero value needs no token and accepts requests to loopback names and
 // addresses. Do not change it once it is in use; it is safe for concurrent use if Who is.
 type Gate struct {
-	// Who returns the owner of a token. It should take the same time for every wrong one; see [One]. Nil: no
+	// Who returns the owner of a token. It should take the same time for every wrong one; see [One]. Nil means no
 	// token is needed, which is for loopback addresses only, and admits every program on this machine.
 	Who func(token string) (principal string, ok bool)
 	// Hosts are further accepted values of the Host header, "name" or "name:port": those of a proxy before the
@@ -52,8 +52,8 @@ type Gate struct {
 	Origins []string
 	// Open are paths for GET requests without a token. A browser may follow a link from another site to them.
 	Open []string
-	// Signed are paths for POST requests without a token, as the handler verifies a signature. A * as a part of
-	// a path matches any name.
+	// Signed are paths for POST requests without a token, because the handler verifies a signature. A * as a part
+	// of a path matches any name.
 	Signed []string
 	// Trusted are paths that accept requests without a token and with any host name, as something in front of
 	// the server has authenticated the sender. The principal is As.
@@ -132,7 +132,7 @@ func (g *Gate) passed(w http.ResponseWriter, r *http.Request, principal string) 
 
 func (g *Gate) limit() int64 { return cmp.Or(g.MaxBody, maxBody) }
 
-// from checks the origin of a request, and returns why it is rejected; 0: accepted.
+// from checks the origin of a request, and returns why it is rejected; 0 means accepted.
 func (g *Gate) from(r *http.Request) (status int, why string) {
 	if !g.host(r) && !matches(g.Trusted, r.URL.Path) {
 		return http.StatusForbidden, "the Host header does not name this server; start it with --host NAME (or NAME:PORT) to allow that name"
@@ -238,7 +238,7 @@ func bodied(r *http.Request) bool {
 	return r.ContentLength != 0 || slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch}, r.Method)
 }
 
-// content checks the content of a request, and returns why it is rejected; 0: accepted.
+// content checks the content of a request, and returns why it is rejected; 0 means accepted.
 func (g *Gate) content(r *http.Request) (status int, why string) {
 	if !bodied(r) {
 		return 0, ""

@@ -24,7 +24,7 @@ import (
 // some hosts.
 type Secret struct {
 	StandIn, Value string
-	Hosts          Hosts // nil: every host
+	Hosts          Hosts // nil means every host
 	Header, Body   bool  // where it is replaced: header values, bodies
 }
 

@@ -55,11 +55,11 @@ type Map struct {
 	Hidden, Closed []string
 	// Kept are globs over absolute paths of trusted content that must not change.
 	Kept []string
-	// Look returns the kind of content of a file that is secret only by name. Nil: the name decides.
+	// Look returns the kind of content of a file that is secret only by name. Nil means the name decides.
 	Look func(path string) tool.Content `json:"-"`
 
 	bare  bool   // only inspan's own places, and those closed by rules
-	index *index // nil: slower lookup
+	index *index // nil means slower lookup
 }
 
 // Unguarded returns the map of a mode without guards: only inspan's own places, and those that rules of people

@@ -218,7 +218,7 @@ func (p Policy) verifyRule(c *tool.Call, s subject, text string) string {
 	return text
 }
 
-// decider says which step decided about an effect, and so which rules could answer its question.
+// decider says which step decided on an effect, and so which rules could answer its question.
 type decider int
 
 const (

@@ -33,7 +33,7 @@ func digest(key []byte, text string) string {
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(h.Sum(nil)))
 }
 
-// parsePlaceholder returns the size of the placeholder at the beginning of text; 0: none. cut says that more
+// parsePlaceholder returns the size of the placeholder at the beginning of text; 0 means none. cut says that more
 // text is needed. Numeric ones are from version 0.2, and can no longer be resolved.
 func parsePlaceholder(text string) (size int, cut bool) {
 	rest, ok := strings.CutPrefix(text, opening)
@@ -100,7 +100,7 @@ func (x *index) poses(placeholder string) bool {
 	})
 }
 
-// placeholder returns the size of the placeholder at i; 0: none.
+// placeholder returns the size of the placeholder at i; 0 means none.
 func (s *scanner) placeholder(i int) int {
 	if i >= len(s.text) || s.text[i] != '[' {
 		if i >= len(s.text) {

@@ -24,7 +24,7 @@ type scanner struct {
 	start  int     // of the stretch after the last secret or placeholder: nothing looks further back
 	cookie bool    // on a line of cookies
 	data   mapping // of a Secret of Kubernetes
-	carry  string  // description of a secret that was cut at the bound; empty: none
+	carry  string  // description of a secret that was cut at the bound; empty means none
 	memo   [classes]run
 	values values
 	ahead  stretch // the last classified stretch

@@ -34,7 +34,7 @@ type shape struct {
 	// Derived from these:
 	class class  // class at the start of the tail
 	least int    // minimum bytes of it, up to 16
-	next  uint16 // the next shape of the same slot; 0: none
+	next  uint16 // the next shape of the same slot; 0 means none
 }
 
 // privateKey describes keys that may span lines.

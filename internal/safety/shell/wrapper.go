@@ -87,7 +87,7 @@ func (c *call) guess() {
 	}
 }
 
-// split separates the options of a wrapper from its command, as all wrappers stop at the first operand.
+// split separates the options of a wrapper from its command, because all wrappers stop at the first operand.
 func (c *call) split(r row) (parsed, []word) {
 	p := parsed{}
 	args := c.args

@@ -290,7 +290,7 @@ func TestDeploymentsRun(t *testing.T) {
 		t.Errorf("sessions of the deployment: %+v", list)
 	}
 
-	// Somebody wants one, twice under the same key.
+	// Someone wants one, twice under the same key.
 	h.runs(of+"&trigger_type=manual", 0)
 	for range 2 {
 		h.keyed("POST", path+"/run", "k")

@@ -100,7 +100,7 @@ func (d *door) steps(id string, inputs []input) ([]step, error) {
 	return steps, nil
 }
 
-// under returns the number of the event sent before under the key of an input; 0: none.
+// under returns the number of the event sent before under the key of an input; 0 means none.
 func under(before map[string]event.Event, key string) uint64 {
 	return cmp.Or(before[key].Seq, before[systemKey+key].Seq, before[outcomeKey+key].Seq)
 }
@@ -376,7 +376,7 @@ type stream struct {
 	fold     *Fold
 	previews previews
 	now      uint64 // number of the last event before the stream
-	after    string // id of the event behind which it begins; empty: behind now
+	after    string // id of the event behind which it begins; empty means behind now
 }
 
 // pass sends the client's form of one of our events.

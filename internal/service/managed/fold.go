@@ -67,7 +67,7 @@ const (
 type Fold struct {
 	Custom  []string // names of the client's tools
 	Servers []string // names of the agent's MCP servers
-	// Thread and Agent are set for the log of a subagent; empty: it is the session's own.
+	// Thread and Agent are set for the log of a subagent; empty means it is the session's own.
 	Thread, Agent string
 
 	elsewhere bool              // tools of the agent's set run on workers

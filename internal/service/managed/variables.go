@@ -52,7 +52,7 @@ func (v *variable) shown() map[string]any {
 	}
 }
 
-// onto applies a request to a credential, and returns its new secret; empty: unchanged.
+// onto applies a request to a credential, and returns its new secret; empty means unchanged.
 func (in variableAuth) onto(k *keptCredential) (secret newSecret, err error) {
 	v := variable{Name: in.Name.value, Header: true}
 	switch {

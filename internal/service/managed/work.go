@@ -75,8 +75,8 @@ func (k keptWork) state() string {
 	return "queued"
 }
 
-// free reports whether a worker may claim an item. An item that was claimed and not acknowledged for longer
-// than unacked is free too; 0: it must wait for the end of its lease.
+// free reports whether a worker may claim an item. An item that was claimed and not acknowledged for longer than
+// unacked is free too; 0 means it must wait for the end of its lease.
 func (k keptWork) free(now time.Time, unacked time.Duration) bool {
 	switch {
 	case !k.Stopped.IsZero():
@@ -219,7 +219,7 @@ func (d *door) pollWork() (any, error) {
 // errTaken says that another worker was faster.
 var errTaken = errors.New("the item is not free any more")
 
-// claim makes the visitor the holder of the oldest free item; nil: there is none.
+// claim makes the visitor the holder of the oldest free item; nil means there is none.
 func (d *door) claim(environment string, unacked time.Duration) (*shownWork, error) {
 	of := ofWork(environment)
 	for _, o := range d.Objects(of) {

@@ -27,7 +27,7 @@ import (
 type Worker struct {
 	Remote      *server.Remote
 	Environment string
-	AtOnce      int // number of concurrent sessions; 0: one
+	AtOnce      int // number of concurrent sessions; 0 means one
 	// Call makes a call of one of our tools, and returns the text for the model. An error is the result of a
 	// failed call.
 	Call func(ctx context.Context, name string, args json.RawMessage) (string, error)
@@ -111,7 +111,7 @@ type workerCall struct {
 	asks bool // it must be confirmed first
 }
 
-// next requests an item; nil: there is none now.
+// next requests an item; nil means there is none now.
 func (w *Worker) next(ctx context.Context, name string) (*item, error) {
 	var out struct {
 		ID     string
@@ -294,7 +294,7 @@ func (i *item) begin(held context.Context, c *workerCall) *making {
 	return m
 }
 
-// over returns a channel that gets a value when the call has ended; nil: there is none.
+// over returns a channel that gets a value when the call has ended; nil means there is none.
 func (m *making) over() <-chan error {
 	if m == nil {
 		return nil
@@ -310,7 +310,7 @@ func (m *making) end() {
 	}
 }
 
-// due returns the call to make next; nil: there is none.
+// due returns the call to make next; nil means there is none.
 func (i *item) due() *workerCall {
 	at := slices.IndexFunc(i.open, func(c *workerCall) bool { return !c.asks })
 	if at < 0 {

@@ -225,7 +225,7 @@ func (c *call) search(in sought) (found, error) {
 	for _, r := range rows {
 		names[r.ID] = r
 	}
-	mine := map[string]*Task{} // by the session, as far as it was met; nil: the visitor may not see it
+	mine := map[string]*Task{} // by the session, as far as it was met; nil means the visitor may not see it
 	for h, err := range c.Sessions.Search(c, regexp.MustCompile("(?i)"+regexp.QuoteMeta(in.Text))) {
 		if c.Err() != nil {
 			return out, c.Err()

@@ -48,8 +48,8 @@ type book struct {
 	leader     leader                   // the last recorded one
 	grown      chan struct{}            // closed and replaced when the fold has changed
 
-	whose   func(of, id string, value json.RawMessage) Place // nil: objects of doors have no owner
-	tells   func(Change) []string                            // the events that webhooks get for changes of doors; nil: none
+	whose   func(of, id string, value json.RawMessage) Place // nil means objects of doors have no owner
+	tells   func(Change) []string                            // the events that webhooks get for changes of doors; nil means none
 	hooks   map[string]*hook
 	removed map[string]Webhook // removed webhooks, with their positions in lists
 	notices []notice           // not yet settled by an enabled webhook, oldest first
@@ -95,8 +95,8 @@ func (u *usage) hour(at time.Time) []time.Time {
 	return u.recent[i:]
 }
 
-// left returns the rest of the tenant's budget for a task, including the cost of the task so far, and at least
-// a cent; 0: there is no budget.
+// left returns the rest of the tenant's budget for a task, including the cost of the task so far, and at least a
+// cent; 0 means there is no budget.
 func (b *book) left(t Task) float64 {
 	bounds := b.tenant(t.Tenant)
 	b.mu.Lock()

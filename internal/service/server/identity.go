@@ -103,7 +103,7 @@ const owner = "owner" // principal of the owner's token
 
 // ownership is what a server knows of the owner's token.
 type ownership struct {
-	digest string // empty: there is no owner
+	digest string // empty means there is no owner
 	key    string // signs grants: the token, or if only its digest is known, a key of this process
 }
 

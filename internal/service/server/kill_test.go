@@ -29,8 +29,8 @@ type process struct {
 	t         testing.TB
 	bin, home string
 	token     string
-	room      string   // size of the memory that holds all that it keeps; empty: it is on the disk of the home
-	under     []string // the program that the command runs under, with its arguments; empty: none
+	room      string   // size of the memory that holds all that it keeps; empty means it is on the disk of the home
+	under     []string // the program that the command runs under, with its arguments; empty means none
 	addr      string
 	cmd       *exec.Cmd
 	ended     chan struct{} // closed when the command has ended

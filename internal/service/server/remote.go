@@ -288,7 +288,7 @@ func (r *Remote) Open(ctx context.Context, id string) (store.Log, error) {
 	return &remoteLog{of: r, id: id}, nil
 }
 
-// Search implements [store.Store]: it yields only an error, as it is not supported.
+// Search implements [store.Store]: it yields only an error, because it is not supported.
 func (r *Remote) Search(context.Context, *regexp.Regexp) iter.Seq2[store.Hit, error] {
 	return func(yield func(store.Hit, error) bool) { yield(store.Hit{}, errRemote) }
 }

@@ -166,7 +166,7 @@ func (c *call) respond(in responseRequest) (*response, error) {
 type responseStream struct {
 	*response
 	item string
-	out  *chunked // nil: the client waits for the end
+	out  *chunked // nil means the client waits for the end
 	seq  int
 	err  error // the client has disconnected
 }

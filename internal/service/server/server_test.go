@@ -229,7 +229,7 @@ func TestStalled(t *testing.T) {
 	}
 }
 
-// TestTwice checks that a request with a key counts once, also after a restart, and only for who sent it.
+// TestTwice checks that a request with a key counts once, even after a restart, and only for who sent it.
 func TestTwice(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

@@ -26,11 +26,11 @@ import (
 
 // Among configures one of several servers.
 type Among struct {
-	// Advertise is the URL at which the others reach this server, http://host:port. Empty: its address,
-	// which then must name one host.
+	// Advertise is the URL at which the others reach this server, http://host:port. Empty means its address, which
+	// then must name one host.
 	Advertise string
 	// OnStandby is called with the address of the leader for which this server stands by, and with an empty text
-	// when it leads itself. Nil: it is not called.
+	// when it leads itself. Nil means it is not called.
 	OnStandby func(leader string)
 	// NewOwner makes the owner's token of this server that of all of them. Without it, a server does not start
 	// if its token differs from that of the last leader.
@@ -231,7 +231,7 @@ type leading struct {
 	end  context.CancelFunc
 }
 
-// turn forwards requests to another leader; nil: none. Pending requests to the previous one fail: it may hang,
+// turn forwards requests to another leader; nil means none. Pending requests to the previous one fail: it may hang,
 // or be on a machine that is gone.
 func (b *standby) turn(to *url.URL) {
 	var next *leading
@@ -337,7 +337,7 @@ func (b *standby) read(ctx context.Context) error {
 type leader struct {
 	URL string `json:"url"`
 	Run string `json:"run"` // of the process, as another one may have the same URL
-	// Owner is the digest of the owner's token; empty: the leader has version 0.1.
+	// Owner is the digest of the owner's token; empty means the leader has version 0.1.
 	Owner string `json:"owner,omitempty"`
 }
 
@@ -407,11 +407,11 @@ func (b *standby) unled(w http.ResponseWriter) {
 
 // Cluster is what the book of a store says of the servers that share it.
 type Cluster struct {
-	Leader    string // URL of the server that leads or led last; empty: no server has used the store
+	Leader    string // URL of the server that leads or led last; empty means no server has used the store
 	SameOwner bool   // the token is that of their owner, or there is none
 }
 
-// ClusterOf reads the book of a store. Token is the owner's token of this machine; empty: it has none.
+// ClusterOf reads the book of a store. Token is the owner's token of this machine; empty means it has none.
 func ClusterOf(ctx context.Context, s store.Store, token string) (Cluster, error) {
 	books, ok := s.(store.Booker)
 	if !ok {

@@ -37,7 +37,7 @@ func (h *house) joins(setup server.Setup) *among {
 	return h.joinsAs(setup, "")
 }
 
-// joinsAs starts one that says it is at a URL; empty: its own.
+// joinsAs starts one that says it is at a URL; empty means its own.
 func (h *house) joinsAs(setup server.Setup, at string) *among {
 	h.t.Helper()
 	token := filepath.Join(h.dir, "token")
@@ -327,7 +327,7 @@ func TestLeaderHangs(t *testing.T) {
 type engine struct {
 	store store.Store
 	woken chan string
-	yes   *atomic.Int32 // counts wakes for decisions; nil: nobody asks
+	yes   *atomic.Int32 // counts wakes for decisions; nil means nobody asks
 	stuck string        // what it says of sessions that nothing happens in
 }
 

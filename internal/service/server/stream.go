@@ -26,7 +26,7 @@ type feeds struct {
 type seat struct {
 	feeds   *feeds
 	session string
-	events  chan event.Event // transient and stored; a slow follower misses some; nil: not wanted
+	events  chan event.Event // transient and stored; a slow follower misses some; nil means not wanted
 	turns   chan struct{}    // has a token if something was decided, asked or ended
 	torn    bool             // some text of the reply in progress was missed: the rest is not passed on either
 }
@@ -156,7 +156,7 @@ func (s *SSE) write(text string) error {
 
 // Feed selects the events of a task to follow.
 type Feed struct {
-	Child string // id of a subagent whose session is meant; empty: the task's own session
+	Child string // id of a subagent whose session is meant; empty means the task's own session
 	After uint64 // behind this number
 	Live  bool   // includes transient events of a run on this server; they have no number
 }
@@ -226,7 +226,7 @@ type follower struct {
 	*source
 	task  string
 	seq   uint64             // of the last yielded event
-	live  <-chan event.Event // nil: only stored events are wanted
+	live  <-chan event.Event // nil means only stored events are wanted
 	yield func(event.Event) bool
 }
 
@@ -245,7 +245,7 @@ func (f *follower) follow() {
 	}
 }
 
-// upTo yields further stored events, up to a number; 0: all.
+// upTo yields further stored events, up to a number; 0 means all.
 func (f *follower) upTo(seq uint64) bool {
 	for e, err := range f.log.Read(f, f.seq) {
 		if err != nil || !f.yield(e) {

@@ -20,9 +20,9 @@ func (c *Visit) Submit(spec Spec) (Task, error) {
 	return c.submitted("task_", spec, spec, nil, nil)
 }
 
-// SubmitAs admits a task together with an object of a kind, which has the same id: one that begins with the
-// prefix. Said is the whole request, as for [Visit.Make]. More gets that id and puts related objects; nil:
-// there are none. If it fails, nothing is admitted.
+// SubmitAs admits a task together with an object of a kind, which has the same id: one that begins with the prefix.
+// Said is the whole request, as for [Visit.Make]. More gets that id and puts related objects; nil means there are
+// none. If it fails, nothing is admitted.
 func (c *Visit) SubmitAs(of, prefix string, object, said any, spec Spec, more func(e *Edit, id string) error) (Task, error) {
 	raw, err := shelved(c.who.tenant, object, Content{})
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 // handles a task makes a folder from the newest state. The driver's folder is ahead of it, and all others are
 // only for reading.
 
-// Travel turns on travelling workspaces. Their records on this machine are next to them, as several servers may
-// share the folder State.
+// Travel turns on travelling workspaces. Their records on this machine are next to them, because several servers
+// may share the folder State.
 func (s *Server) Travel() {
 	s.Carry = &running.Carriers{Dir: filepath.Join(s.Dir, ".copies"), Sessions: s.Sessions, Spare: s.Floor}
 }
@@ -49,7 +49,7 @@ func (s *Server) arrive(ctx context.Context, t Task) error {
 	return nil
 }
 
-// holdsWork describes the copy of a task's workspace that has unmerged changes; empty: there is none, or the
+// holdsWork describes the copy of a task's workspace that has unmerged changes; empty means there is none, or the
 // task keeps nothing.
 func (s *Server) holdsWork(t Task) string {
 	if t.Session == "" || cmp.Or(t.Spec.Keep, s.Keep) == KeepNever {
@@ -77,7 +77,7 @@ func (s *Server) copies() *running.Table {
 
 // discard removes the workspace of a task and its copies, wherever this server can reach it.
 func (s *Server) discard(t Task) (err error) {
-	if t.Session != "" { // before the workspace goes, as git lists the copies in it
+	if t.Session != "" { // before the workspace goes, because git lists the copies in it
 		err = s.copies().DropCopies(s.ctx, t.Session)
 	}
 	err = errors.Join(err, s.discardHere(t))

@@ -25,7 +25,7 @@ type Visit struct {
 	context.Context
 
 	who       visitor
-	key       string // with which the visitor can repeat its request; empty: none
+	key       string // with which the visitor can repeat its request; empty means none
 	principal string
 }
 
@@ -98,8 +98,8 @@ func (v *Visit) Known() bool {
 	return known
 }
 
-// Key returns the unique key of the request, also for use in sessions, if the client has sent an
-// Idempotency-Key. Empty: it has not.
+// Key returns the unique key of the request, including for use in sessions, if the client has sent an
+// Idempotency-Key. Empty means it has not.
 func (v *Visit) Key() string {
 	if v.key == "" {
 		return ""
@@ -318,8 +318,8 @@ func spilled(ctx context.Context, blobs tool.Blobs, parts llm.Parts) (llm.Parts,
 // Cancel ends a task in stage cancelled, whatever its stage is.
 func (v *Visit) Cancel(id string) (Task, error) { return v.wish(id, ofCancel) }
 
-// Finish ends an open task when it is next idle. It accepts no more messages. A task that waits for an answer
-// is interrupted, as no answer may come.
+// Finish ends an open task when it is next idle. It accepts no more messages. A task that waits for an answer is
+// interrupted, because no answer may come.
 func (v *Visit) Finish(id string) (Task, error) {
 	t, err := v.Find(id)
 	if err == nil && !t.Spec.Open {

@@ -30,8 +30,8 @@ type Web struct {
 	Tell    func(string)
 }
 
-// Show opens the page of a server, signed in by a code, and prints its address. The browser gets the code from
-// a private file, as the list of processes shows command lines. If no browser can be opened, it prints how to
+// Show opens the page of a server, signed in by a code, and prints its address. The browser gets the code from a
+// private file, because the list of processes shows command lines. If no browser can be opened, it prints how to
 // sign in. If the server listens on all addresses of this machine, it also prints those for other devices.
 func (w Web) Show(ctx context.Context, state, address, code string) {
 	here, devices := ReachedAt(address)

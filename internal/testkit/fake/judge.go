@@ -101,7 +101,7 @@ func walk(path []string, s Schema, visit func([]string, map[string]any) error) e
 }
 
 // kindOf returns the form of a keyword's value in draft 2020-12 (https://json-schema.org/draft/2020-12/schema);
-// empty: any.
+// empty means any.
 func kindOf(keyword string) string {
 	switch keyword {
 	case "items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else", "unevaluatedItems", "unevaluatedProperties",

@@ -27,16 +27,16 @@ type Answer = fake.Answer
 // /api/tags and /api/ps. A chat that a server refuses fails the test of Start or
 // Transport. Safe for concurrent use if Answer is.
 type Server struct {
-	// Answer decides what to do with a chat; nil: an empty reply.
+	// Answer decides what to do with a chat; nil means an empty reply.
 	Answer func(r *http.Request, body []byte) Answer
-	// Key is the bearer token to insist on; empty: any or none will do.
+	// Key is the bearer token to insist on; empty means any or none will do.
 	Key string
 	// Models that the server has; it uses Model, Window, Images and NoTools. A chat with any other is answered
 	// anyway.
 	Models []llm.Info
 	// Facts are further facts about models, by name.
 	Facts map[string]Facts
-	// Largest is the largest window a model is loaded with; 0: any.
+	// Largest is the largest window a model is loaded with; 0 means any.
 	Largest int
 	// Old makes it a server from before /api/ps and capabilities, which ignores the truncation setting.
 	Old bool

@@ -14,8 +14,7 @@ type rules struct {
 	keyHeader string   // carries the key; empty: Authorization as a bearer token
 	// fields of a request beside those that all take.
 	fields []string
-	// thoughts are the fields of a thought that a message of the model may have;
-	// nil: any.
+	// thoughts are the fields of a thought that a message of the model may have; nil means any.
 	thoughts    []string
 	resultName  bool // a result may have a name
 	nineIDs     bool // ids have nine letters and digits
@@ -23,7 +22,7 @@ type rules struct {
 	needThought bool // what the model says comes with reasoning_content, where there are tools
 	developer   bool // there is a role of that name
 	firstSystem bool // there is one system message at most, which is the first
-	needUser    bool // somebody has asked
+	needUser    bool // someone has asked
 	alternates  bool // neither a user nor a model speaks twice in a row
 	noBlank     bool // no text is blank
 	onlyText    bool // there are no images
@@ -32,11 +31,11 @@ type rules struct {
 	oneChannel  bool // models of gpt-oss have no message with calls, a text and a thought
 	oneCall     bool // models of Llama 3 and gpt-oss have no message with several calls
 	uniqueIDs   bool // no id stands for two calls
-	mostImages  int  // of a request; 0: not known
-	mostTurns   int  // messages of a request; 0: not known
+	mostImages  int  // of a request; 0 means unknown
+	mostTurns   int  // messages of a request; 0 means unknown
 	needTools   bool // calls in the history need tools
 	usage       bool // comes without being asked for
-	mostTools   int  // that a request may have; 0: not known
+	mostTools   int  // that a request may have; 0 means unknown
 	flat        bool // errors are not wrapped
 	textError   bool // an error is a text
 	habits      Habits

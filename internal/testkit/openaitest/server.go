@@ -26,9 +26,9 @@ type Answer = fake.Answer
 // status 400 and never reaches Answer; if that is for its tools or messages, it fails the test
 // of Start or Transport. Safe for concurrent use if Answer is.
 type Server struct {
-	// Answer decides what to do with a request; nil: an empty reply.
+	// Answer decides what to do with a request; nil means an empty reply.
 	Answer func(r *http.Request, body []byte) Answer
-	// Key is the API key to insist on; empty: any or none will do.
+	// Key is the API key to insist on; empty means any or none will do.
 	Key string
 	// Dialect names the server to imitate, as in openai.Dialects. It requires and refuses the same as that
 	// server. Empty: OpenAI, with lenient checks of thoughts.

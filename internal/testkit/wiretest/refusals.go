@@ -168,7 +168,7 @@ type entry struct {
 	body    string
 	header  http.Header
 	want    string
-	message string // empty: any
+	message string // empty means any
 }
 
 // refusals parses entries, which blank lines separate. Lines that begin with "#" are comments.

@@ -32,7 +32,7 @@ type WireParams struct {
 	Trailer  bool
 	// OwnIDs says that each call has an id of its own, whatever the vendor sends.
 	OwnIDs bool
-	// Check makes further checks of a reply. Nil: none.
+	// Check makes further checks of a reply. Nil means none.
 	Check func(t testing.TB, reply llm.Reply, shown string)
 }
 

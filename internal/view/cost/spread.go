@@ -2,9 +2,9 @@ package cost
 
 import "github.com/inspan/inspan/llm"
 
-// Most of a prompt is sent again at each turn. Charging each part each time would take time quadratic in the
-// length of the session. So the parts that were sent before are leaves of a few trees: a cost for a whole tree
-// is recorded at its root, and passed down when the trees are taken apart.
+// Most of a prompt is sent again at each turn. Charging each part each time would take time quadratic in the length
+// of the session, so the parts that were sent before are leaves of a few trees: a cost for a whole tree is recorded
+// at its root, and passed down when the trees are taken apart.
 
 // node is a part of a prompt, or two adjacent nodes.
 type node struct {

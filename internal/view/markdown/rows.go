@@ -67,7 +67,7 @@ func (tables) Transform(n *ast.Paragraph, r text.Reader, _ parser.Context) {
 	lines.Set(rule-2, last)
 }
 
-// readRules parses the line below the head of a table; nil: it is not one.
+// readRules parses the line below the head of a table; nil means it is not one.
 func readRules(l []byte) []side {
 	if len(bytes.Trim(l, " -|:\n")) > 0 || indent(string(l)) > 3 {
 		return nil

@@ -15,10 +15,10 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Asked returns everything that a call would do, without hidden characters, for the person who decides about
-// it: its command, if it has one, and all other arguments as JSON. Either may be empty, or have several lines.
-// Nothing is left out, since nobody can decide about what is not shown, and everything is shown as it will run,
-// however the model spelled its JSON. A call with a preview is shown by that instead.
+// Asked returns everything that a call would do, without hidden characters, for the person who decides on it: its
+// command, if it has one, and all other arguments as JSON. Either may be empty, or have several lines. Nothing is
+// left out, since nobody can decide on what is not shown, and everything is shown as it will run, however the model
+// spelled its JSON. A call with a preview is shown by that instead.
 func Asked(c llm.Call) (command, others string) {
 	var args map[string]any
 	dec := json.NewDecoder(bytes.NewReader(c.Args))

@@ -53,7 +53,7 @@ func clean(body string) string {
 // Proposal is a branch to be merged.
 type Proposal struct {
 	Branch string
-	Base   string // the target branch; empty: the project's default
+	Base   string // the target branch; empty means the project's default
 	Title  string
 	Body   string // markdown
 }

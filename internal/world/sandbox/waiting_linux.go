@@ -9,9 +9,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// A keeper whose command has ended, with all its descendants, waits for another one, since starting a keeper
-// takes longer than most commands. One that has built a file system waits with it; it only serves commands that
-// need exactly the same. So a box is never changed, only built.
+// A keeper whose command has ended, with all its descendants, waits for another one, since starting a keeper takes
+// longer than most commands. One that has built a file system waits with it; it only serves commands that need
+// exactly the same, so a box is never changed, only built.
 
 const (
 	mostWaiting = 2           // waiting keepers of one kind
@@ -35,7 +35,7 @@ type waitingKeepers struct {
 	closed  bool
 	waiting map[keeperKind][]keeperLink // the longest waiting first
 	late    *time.Timer
-	soon    *time.Timer // until boxes are prepared; nil: nothing is scheduled
+	soon    *time.Timer // until boxes are prepared; nil means nothing is scheduled
 	leaving sync.WaitGroup
 }
 

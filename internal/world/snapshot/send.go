@@ -114,7 +114,7 @@ type sender struct {
 	blobs tool.Blobs
 	packs []sentPack // packs in use; places refer to them by index
 
-	missing bool // a pack could not be used, as its index is missing here
+	missing bool // a pack could not be used, because its index is missing here
 
 	mu    sync.Mutex
 	at    map[digest]place

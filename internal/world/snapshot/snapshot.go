@@ -93,7 +93,7 @@ const (
 type Node struct {
 	Mode   fs.FileMode // type and permission bits
 	Exists bool
-	Kept   bool   // false: the content is not in the store
+	Kept   bool   // false means the content is not in the store
 	Size   int64  // of a file, in bytes
 	Target string // of a symbolic link
 }

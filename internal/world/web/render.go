@@ -188,7 +188,7 @@ func (r *renderer) item(bullet string, n *node) {
 	r.line()
 	r.nested(bullet, strings.Repeat(" ", len(bullet)), func() { r.kids(n) })
 	r.end(1)
-	r.gap = 1 // items stand close, also those that hold paragraphs
+	r.gap = 1 // items stand close, including those that hold paragraphs
 }
 
 func (r *renderer) link(n *node) {

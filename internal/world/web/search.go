@@ -37,7 +37,7 @@ type Search struct {
 type Query struct {
 	Text    string
 	Count   int      // results wanted, 1 to 20
-	Domains []string // only these, and their subdomains; empty: all
+	Domains []string // only these, and their subdomains; empty means all
 	Exclude []string // not these
 	Recency string   // day, week, month, year, or empty for any time
 }

@@ -22,10 +22,10 @@ const (
 // one added.
 type Change struct {
 	Path   string // relative to the workspace, with slashes
-	Base   *Blob  // in the base; nil: missing
-	Theirs *Blob  // in the copy; nil: removed
+	Base   *Blob  // in the base; nil means missing
+	Theirs *Blob  // in the copy; nil means removed
 	// Why is the reason why it can't be merged; then Base and Theirs are nil, and Path may lead out of the
-	// workspace. Empty: it can be merged.
+	// workspace. Empty means it can be merged.
 	Why string
 }
 

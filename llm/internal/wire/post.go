@@ -30,7 +30,7 @@ type Post struct {
 	KeyHeader string      // header for the key; in "Authorization" it is a bearer token
 	Key       func(ctx context.Context) (string, error)
 	Body      []byte
-	HTTP      http.RoundTripper // nil: http.DefaultTransport, so that connections are shared and kept alive
+	HTTP      http.RoundTripper // nil means http.DefaultTransport, so that connections are shared and kept alive
 	Deadlines llm.Deadlines     // zero fields take the defaults documented there
 	MaxOutput int               // most tokens of the reply, which bound its size; 0 if unknown
 }
@@ -293,7 +293,7 @@ func (r *Reply) ErrorBody() []byte {
 	return b
 }
 
-// Redact replaces every secret in s, as servers may repeat the key in their texts.
+// Redact replaces every secret in s, because servers may repeat the key in their texts.
 func Redact(s string, secrets ...string) string {
 	for _, secret := range secrets {
 		if len(secret) >= 6 {
@@ -312,7 +312,7 @@ type watchdog struct {
 
 	mu       sync.Mutex
 	phase    string
-	limit    time.Duration // of the phase; 0: none
+	limit    time.Duration // of the phase; 0 means none
 	deadline time.Time
 	timer    *time.Timer
 	total    *time.Timer

@@ -61,8 +61,8 @@ type house struct {
 	t     *testing.T
 	dir   string
 	store string
-	own   string // folder that is at dir on this machine alone; empty: others share dir
-	owner *house // machine that has the owner's token; nil: this one
+	own   string // folder that is at dir on this machine alone; empty means others share dir
+	owner *house // machine that has the owner's token; nil means this one
 }
 
 func newHouse(t *testing.T) *house {

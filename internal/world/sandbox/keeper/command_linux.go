@@ -28,7 +28,7 @@ type command struct {
 
 	staying sync.Mutex        // held while either its continuation or its end is decided
 	over    bool              // the family has ended
-	out     *processes.Copier // of its output, once it continues alone; nil: no output, or inspan reads it
+	out     *processes.Copier // of its output, once it continues alone; nil means no output, or inspan reads it
 }
 
 func newCommand(p *keeper, r protocol.Request) *command {

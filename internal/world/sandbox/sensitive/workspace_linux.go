@@ -15,8 +15,8 @@ import (
 type Workspace struct {
 	Root   string
 	Places places.Map
-	State  string      // where removed places are stored; empty: they are renamed in place
-	Copies func() bool // reports whether boxes change copies of git directories; nil: they don't
+	State  string      // where removed places are stored; empty means they are renamed in place
+	Copies func() bool // reports whether boxes change copies of git directories; nil means they don't
 
 	mu           sync.Mutex
 	scanners     map[string]*scanner
