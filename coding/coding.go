@@ -103,9 +103,10 @@ type Options struct {
 	// program must be linked statically (CGO_ENABLED=0). Empty means none.
 	Container string
 	// Env is another world than this machine: files of your own, such as a [files.Memory], a container or a machine
-	// that you reach. Its Root is the workspace, so Root stays empty. Tools for files work there, with Procs also those
-	// for commands. What needs a folder of this machine is left out: checkpoints, subagents, memory, and instructions
-	// and skills of the workspace. The caller closes it, after the sessions. Nil means this machine.
+	// that you reach. Its Root is the workspace, so Root stays empty. Tools for files work there, with Procs also
+	// those for commands. Everything that needs a folder of this machine is left out: checkpoints, subagents,
+	// memory, and instructions and skills of the workspace. The caller closes it, after the sessions. Nil means
+	// this machine.
 	Env *tool.Env
 
 	// Warn receives warnings that stop nothing, such as that this machine can't build the whole sandbox, so

@@ -84,8 +84,8 @@ type Withdrawn struct {
 // Say returns the input of a person at the terminal who says text.
 func Say(text string) Said { return Said{Parts: llm.Say(text)} }
 
-// Typed returns what the person typed at the terminal: the text, or "!" and the first line of a command that
-// they ran. The model gets the command behind "$ ", below an introduction.
+// Typed returns the text that the person typed at the terminal: the text, or "!" and the first line of a command
+// that they ran. The model gets the command behind "$ ", below an introduction.
 func (s Said) Typed() string {
 	all := s.Parts.Text()
 	_, command, told := strings.Cut(all, "\n$ ")
@@ -166,9 +166,9 @@ type Decided struct {
 	Also []uint64 `json:"also,omitempty"`
 }
 
-// Scope is what an approval applies to. Beyond the one call, it applies to the rules named by the call's
-// Waiting, or to one of its Offers, and to nothing else. If Waiting names no rules, the approval applies to the
-// one call, whatever its scope.
+// Scope is the extent of an approval. Beyond the one call, it applies to the rules named by the call's Waiting, or
+// to one of its Offers, and to nothing else. If Waiting names no rules, the approval applies to the one call,
+// whatever its scope.
 type Scope string
 
 // Scopes.

@@ -36,7 +36,7 @@ type Log interface {
 	Read(ctx context.Context, after uint64) iter.Seq2[Event, error]
 }
 
-// Driver identifies the appending driver and what it knows.
+// Driver identifies the driver that appends, and the state of the log as it knows it.
 type Driver struct {
 	Epoch uint64 // of its [Claimed]; 0 while the session is unclaimed
 	After uint64 // the last event that it knows

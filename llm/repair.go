@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// RepairArgs makes the arguments of a tool call out of what a model wrote: one compact JSON object without
+// RepairArgs turns the text that a model wrote into the arguments of a tool call: one compact JSON object without
 // duplicate keys. It repairs what has one meaning only and reports false for all else, above all for anything that
 // may have been cut off.
 //
@@ -64,8 +64,7 @@ func quotedObject(raw string) (string, bool) {
 
 const maxRepairDepth = 500
 
-// repairer reads almost-JSON. Its methods return the JSON of what they read,
-// and false if that has no one meaning.
+// repairer reads almost-JSON. Its methods return the JSON that they have read, and false if it is ambiguous.
 type repairer struct {
 	in  string
 	pos int

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// imageTokens is what vendors count for a picture of usual size, approximately.
+// imageTokens is the approximate number of tokens that vendors count for a picture of usual size.
 const imageTokens = 1500
 
 // Tokens estimates the size of the prompt: that of its texts, and 1,500 for each image.

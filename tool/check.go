@@ -15,9 +15,8 @@ import (
 // [Tool.Effects].
 var ErrInvalid = errors.New("its arguments are not valid")
 
-// Check makes the arguments a model wrote fit the schema of the tool and
-// returns them as compact JSON with sorted fields: what is judged, logged and
-// run are the same bytes. Checking them again changes nothing.
+// Check makes the arguments a model wrote fit the schema of the tool and returns them as compact JSON with sorted
+// fields: the same bytes are judged, logged and run. Checking them again changes nothing.
 //
 // Small slips are repaired, by this table and nothing else, and only where the value as written does not fit the
 // schema:
@@ -52,9 +51,9 @@ var ErrInvalid = errors.New("its arguments are not valid")
 // and so is one in {"arguments":…} or {"name":…,"input":…}, if the schema knows none of these fields.
 //
 // These are errors: fields that appear twice, fields that differ from another or from the schema only in case,
-// unknown fields where the schema allows none (unless [Tool.Lenient]), and everything else that the schema
-// forbids. The error is written for the model: it names each field, says what was expected and what was given,
-// and shows a valid call.
+// unknown fields where the schema allows none (unless [Tool.Lenient]), and everything else that the schema forbids.
+// The error is written for the model: it names each field with the expected and the given value, and shows a valid
+// call.
 func (t Tool) Check(args json.RawMessage) (json.RawMessage, error) {
 	c, err := t.compile()
 	if err != nil {

@@ -138,7 +138,7 @@ type Files interface {
 	Change(ctx context.Context, c Change) error
 }
 
-// Content is what is known about the content of a file.
+// Content holds the known facts about the content of a file.
 type Content string
 
 // Contents.
@@ -152,7 +152,7 @@ const (
 
 // Looker is an optional interface of [Files]: it tells whether a file with the name of a secret holds one.
 type Looker interface {
-	// Look returns what is at a resolved path. It follows no link and never blocks.
+	// Look describes the file or folder at a resolved path. It follows no link and never blocks.
 	Look(path string) Content
 }
 
@@ -344,8 +344,8 @@ type Fetcher interface {
 	Fetched() map[string]int
 }
 
-// History is what a session has said and done, including the parts that the model no longer sees. Safe for
-// concurrent use.
+// History is the conversation and the calls of a session, including the parts that the model no longer sees. Safe
+// for concurrent use.
 type History interface {
 	// Find returns the newest passages for which match is true, at most limit, oldest first.
 	Find(ctx context.Context, limit int, match func(Passage) bool) ([]Passage, error)

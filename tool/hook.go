@@ -8,9 +8,8 @@ import (
 // A Hook is code that runs at fixed points of a session. To only watch, read the events instead. Hooks must be
 // safe for concurrent use; they run one after another, in their order.
 type Hook interface {
-	// At is called when the session reaches p and returns what should happen. The zero Outcome changes nothing.
-	// An error or a panic denies a call that is about to be made, and otherwise has no effect; it is noted in
-	// the log.
+	// At is called when the session reaches p, and decides how it continues. The zero Outcome changes nothing. An
+	// error or a panic denies a call that is about to be made, and otherwise has no effect; it is noted in the log.
 	At(ctx context.Context, p Point) (Outcome, error)
 }
 

@@ -9,9 +9,9 @@
 //
 // # Compatibility
 //
-// Interfaces keep their methods. What an implementation may be able to do besides is an interface of its own,
-// such as [Opener] or [Leaver]. New fields have a zero value with which a tool, a call or a verdict means what
-// it meant before.
+// Interfaces keep their methods. An optional ability of an implementation is an interface of its own, such as
+// [Opener] or [Leaver]. New fields have a zero value with which a tool, a call or a verdict means what it meant
+// before.
 package tool
 
 import (
@@ -29,7 +29,7 @@ import (
 // A Tool is something a model can call. Make one with [New], or fill in the struct for full control of
 // arguments and schema.
 type Tool struct {
-	// Name is what the model calls: [a-zA-Z0-9_-]{1,64}, unique in a session.
+	// Name is the name that the model uses: [a-zA-Z0-9_-]{1,64}, unique in a session.
 	Name string
 	// Doc describes the tool to the model.
 	Doc string
@@ -61,15 +61,15 @@ type Tool struct {
 	// does not understand. Numbers are [json.Number]. Mending twice must change nothing.
 	Mend func(args map[string]any)
 
-	// Effects returns what this call would do, from its arguments, before it is judged. It may resolve paths
-	// but must change nothing. Nil, like an error, means that the call could do anything: [External]. If the
-	// error wraps [ErrInvalid], or if Effects, Mend or Resolve panics, the call fails without asking anyone.
+	// Effects derives the effects of this call from its arguments, before it is judged. It may resolve paths but
+	// must change nothing. Nil, like an error, means that the call could do anything: [External]. If the error
+	// wraps [ErrInvalid], or if Effects, Mend or Resolve panics, the call fails without asking anyone.
 	Effects func(ctx context.Context, c *Call) ([]Effect, error)
 
-	// Preview returns what the call would change, for a person, such as a diff. Nil or an error means that the
-	// arguments are enough. The approval mentions a panic. If the error wraps [ErrInvalid], the call can't be
-	// made: it fails with this error, and nobody is asked, unless an earlier call of the same reply may change
-	// the outcome, or the agent may not read the files that the call would change.
+	// Preview shows a person the change that the call would make, such as a diff. Nil or an error means that the
+	// arguments are enough. The approval mentions a panic. If the error wraps [ErrInvalid], the call can't be made:
+	// it fails with this error, and nobody is asked, unless an earlier call of the same reply may change the
+	// outcome, or the agent may not read the files that the call would change.
 	Preview func(ctx context.Context, c *Call) (string, error)
 
 	// Resolve, if not nil, may turn a call of this tool into one of another tool: it returns that tool's name
@@ -125,8 +125,8 @@ func (t Tool) Spec() llm.ToolSpec {
 	return llm.ToolSpec{Name: t.Name, Description: doc, Schema: schema, Vendor: t.Vendor}
 }
 
-// offered returns the schema in the form that vendors accept, and text for what it can't express. For a tool
-// made by [New] it is computed once.
+// offered returns the schema in the form that vendors accept, and text for the parts that it can't express. For a
+// tool made by [New] it is computed once.
 func (t Tool) offered() (json.RawMessage, string) {
 	shown := t.shown()
 	if t.compiled != nil && bytes.Equal(shown, t.compiled.text) {
@@ -228,8 +228,8 @@ type Result struct {
 	Ways []string
 	// Fetched counts the requests of the call to package registries, by host.
 	Fetched map[string]int
-	// Cost is what the call has spent, such as on a model that it asked, in US dollars. It counts toward the
-	// session, even if Run returns an error.
+	// Cost is the amount that the call has spent, such as on a model that it asked, in US dollars. It counts toward
+	// the session, even if Run returns an error.
 	Cost float64
 	// Untrusted says that Parts may hold text from unverified sources although no effect of the call says so.
 	// The session then counts as having seen such content.
@@ -321,7 +321,7 @@ type Effect struct {
 	Kind EffectKind `json:"kind"`
 	Path string     `json:"path,omitempty"` // resolved path for Read and Write; a directory stands for all below it
 	Text string     `json:"text,omitempty"` // command for Execute and Keep, host for Network ("" or "*": any), what it is for External
-	// Class is what has been proven about an Execute.
+	// Class is the result of the proof about an Execute.
 	Class Class `json:"class,omitempty"`
 	// Asked says that the call requests the Network host in an argument of its own, so no rule for the words of
 	// a command covers it.
@@ -346,7 +346,7 @@ type Effect struct {
 	Words *Words `json:"-"`
 }
 
-// Class is what has been proven about a command.
+// Class is the result of the proof about a command.
 type Class string
 
 // Classes of commands. A proof can be wrong, so it only holds inside a box of that level.

@@ -35,7 +35,7 @@ func (c *checker) schema(path string, s *Schema) bool {
 	return true
 }
 
-// odd says what in a schema would be ignored, or can't be enforced.
+// odd names the parts of a schema that would be ignored or can't be enforced.
 func odd(s *Schema) (what, remedy string) {
 	if s == nil {
 		return "a part of the schema is empty", "give it a JSON schema such as {type: string}"

@@ -23,7 +23,8 @@ type Turn struct {
 	key, wakes int64
 }
 
-// TurnEnd says what is to become of a session whose turn has ended. The zero value: nothing until the next wake.
+// TurnEnd tells the engine how to continue with a session whose turn has ended. The zero value: nothing until the
+// next wake.
 type TurnEnd struct {
 	// Again says that the session is to be driven again, after a while.
 	Again bool
@@ -56,7 +57,7 @@ const (
 
 	restTurn = `DELETE FROM turns WHERE session = $1 AND driver = $2 AND wakes = $3`
 
-	// What has come since the turn was taken makes the next one due at once.
+	// An input that came after the turn was taken makes the next one due at once.
 	againTurn = `UPDATE turns SET driver = NULL, tries = CASE WHEN $5 = '' THEN 0 ELSE tries + 1 END, why = $5,
 		due = clock_timestamp() + CASE WHEN wakes = $3 THEN $4::interval ELSE '0' END
 		WHERE session = $1 AND driver = $2`

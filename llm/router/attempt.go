@@ -141,7 +141,7 @@ func (a *attempt) goesOn(r Route, e *llm.Error) bool {
 	return false
 }
 
-// hope ranks failures by what may still help: sending the request again soon, sending it again some day,
+// hope ranks failures by the step that may still help: sending the request again soon, sending it again some day,
 // sending it in a shorter form, nothing.
 func hope(e *llm.Error) int {
 	switch e.Kind.Policy() {

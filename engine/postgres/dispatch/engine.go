@@ -156,7 +156,7 @@ func (w *worker) drive(ctx context.Context, t postgres.Turn) postgres.TurnEnd {
 	return rests(running.OutcomeOf(st))
 }
 
-// rests returns what is to become of a session that was driven.
+// rests returns how to continue with a session that was driven.
 func rests(o running.Outcome) postgres.TurnEnd {
 	switch {
 	case o.Standing == running.TurnLetGo:
@@ -167,7 +167,7 @@ func rests(o running.Outcome) postgres.TurnEnd {
 	return postgres.TurnEnd{}
 }
 
-// failed returns what is to become of a session that could not be driven.
+// failed returns how to continue with a session that could not be driven.
 func failed(t postgres.Turn, err error) postgres.TurnEnd {
 	if running.Elsewhere(err) || errors.Is(err, event.ErrFenced) {
 		return postgres.TurnEnd{Again: true, After: elsewhere}

@@ -23,7 +23,7 @@ type Proxy struct {
 	shut  bool // refuses connections, as across a network partition
 }
 
-// Cut says what happens to the first request that contains Mark.
+// Cut decides the fate of the first request that contains Mark.
 type Cut struct {
 	Mark   string
 	Asked  int           // bytes of the request that reach the server; -1: all

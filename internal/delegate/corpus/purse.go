@@ -28,7 +28,7 @@ type purse struct {
 	closed   bool // its money is the session's
 }
 
-// bill is what requests cost.
+// bill is the cost of requests.
 type bill struct {
 	dollars float64
 	tokens  int

@@ -132,8 +132,8 @@ func corrected(req llm.Request, reply, why string) llm.Request {
 	return req
 }
 
-// attempts asks until check accepts an answer, at most mostTries times. After one that is wrong, it says what is
-// wrong. Stop is called with the error of each failed request, and with nil for a wrong answer.
+// attempts asks until check accepts an answer, at most mostTries times. After a wrong one, it names the fault. Stop
+// is called with the error of each failed request, and with nil for a wrong answer.
 func attempts(
 	ctx context.Context, m llm.Model, c claim, first llm.Request, stop func(error) bool, check func(reply string) (wrong string),
 ) (reply string, err error) {

@@ -61,7 +61,7 @@ type Script struct {
 	// returns a function, that is called whenever one of Programs has ended.
 	Setup string
 	Input json.RawMessage
-	// Finish makes a failed script wait for open calls, and for what follows them. Otherwise they are
+	// Finish makes a failed script wait for open calls, and for code that follows them. Otherwise they are
 	// abandoned.
 	Finish bool
 	// Seed determines random numbers, Now is the time of the clock.
@@ -148,8 +148,8 @@ func (e Engine) Run(ctx context.Context, s Script) (value json.RawMessage, err e
 	return r.follow(exited)
 }
 
-// write writes to the process what it is sent. It is apart from reading: a process that is busy, or has ended, reads
-// nothing, and what it said before must be heard.
+// write writes to the process what it is sent. It is apart from reading: a process that is busy, or has ended,
+// reads nothing, and its earlier output must be read.
 func (r *run) write(to io.Writer) {
 	for {
 		select {

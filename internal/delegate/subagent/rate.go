@@ -154,7 +154,7 @@ func (t *Team) trip(ctx context.Context) string {
 	return b.why
 }
 
-// stoppedBy returns what stops the tree. This is the top.
+// stoppedBy returns the reason that stops the tree. This is the top.
 func (t *Team) stoppedBy() (p event.Paused, why string) {
 	s := t.openSession()
 	if s == nil {

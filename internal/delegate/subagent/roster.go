@@ -192,7 +192,7 @@ func (m *mailbox) apply(e event.Event) {
 
 func (m *mailbox) unread() bool { return m.orders || m.news }
 
-// unread returns what begins the next run of a member that has unread messages, and whether it has any.
+// unread returns the inputs that begin the next run of a member with unread messages, and whether it has any.
 func (t *Team) unread(ctx context.Context, k *child) (inputs []event.Body, yes bool) {
 	if k.order.Name == "" {
 		return nil, false

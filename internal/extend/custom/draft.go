@@ -135,8 +135,8 @@ func (d Draft) declared() (declaration, error) {
 	return decode(data)
 }
 
-// declaration returns what the program prints about itself. The effects of a script are those of its calls, so
-// its declaration says that it has no others.
+// declaration returns the description that the program prints of itself. The effects of a script are those of its
+// calls, so its declaration says that it has no others.
 func (d Draft) declaration() ([]byte, error) {
 	out := struct {
 		Name        string          `json:"name"`

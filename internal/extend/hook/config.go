@@ -13,7 +13,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// What happens when a hook fails.
+// Reactions to the failure of a hook.
 const (
 	Ignore = "ignore" // people see a warning, and the session continues
 	Deny   = "deny"   // the guarded action is denied
@@ -38,8 +38,8 @@ type Config struct {
 	Command string `toml:"command"`
 	// Args, if not nil, makes Command a program that is run with these arguments, without a shell.
 	Args []string `toml:"args"`
-	// Hosts, Read and Write are what the sandbox opens to Command: hosts, and absolute paths outside of the
-	// workspace. Read and Write only count in the person's own settings.
+	// The sandbox opens Hosts, Read and Write to Command: hosts, and absolute paths outside of the workspace. Read
+	// and Write only count in the person's own settings.
 	Hosts []string `toml:"hosts"`
 	Read  []string `toml:"read"`
 	Write []string `toml:"write"`

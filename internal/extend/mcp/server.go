@@ -129,7 +129,7 @@ func (e *finalError) Unwrap() error { return e.error }
 
 func final(format string, args ...any) error { return &finalError{fmt.Errorf(format, args...)} }
 
-// Check returns what is wrong with a server's configuration.
+// Check returns the fault of a server's configuration.
 func (s Server) Check() error {
 	if s.Name == "" || len(s.Name) > 40 || strings.Trim(s.Name, letters) != "" {
 		return fmt.Errorf("%q is not a valid name of a server; use 1 to 40 letters, digits, _ and -", text.Cut(s.Name, 60))

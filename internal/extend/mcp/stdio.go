@@ -220,7 +220,7 @@ func (p *program) blamed(err error) error {
 	return err
 }
 
-// refused returns what the sandbox refused to the program.
+// refused returns the accesses that the sandbox refused to the program.
 func (p *program) refused() []string {
 	if r, ok := p.process.(tool.Refuser); ok {
 		return r.Refused()

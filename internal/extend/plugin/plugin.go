@@ -195,7 +195,7 @@ func (s *Store) Update(ctx context.Context, name string) (was, now Plugin, err e
 	return was, got.Plugin, err
 }
 
-// List returns the plugins by name. One whose copy differs from what was installed is broken, and not enabled.
+// List returns the plugins by name. One whose copy differs from the installed content is broken, and not enabled.
 func (s *Store) List(ctx context.Context) ([]Plugin, error) {
 	list, err := s.load()
 	if err != nil {

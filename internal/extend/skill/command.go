@@ -24,8 +24,8 @@ type Command struct {
 	Source      string // where it is from, for people
 }
 
-// Commands reads the commands of folders and their subfolders. Of several with the same name, the one in the
-// first folder counts. Links are ignored. The warnings say what can't be used.
+// Commands reads the commands of folders and their subfolders. Of several with the same name, the one in the first
+// folder counts. Links are ignored. The warnings name the files that can't be used.
 func Commands(folders []Folder) (commands []Command, warnings []string) {
 	s := shelf{kind: "command"}
 	m := markdown[Command]{

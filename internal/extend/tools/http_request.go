@@ -44,7 +44,7 @@ type requestArgs struct {
 	Idempotent bool              `json:"idempotent,omitempty" jsonschema:"send an Idempotency-Key that stays the same if this call is tried again"`
 }
 
-// requester is what http_request may use.
+// requester is the network access of http_request.
 type requester struct {
 	secrets map[string]Secret
 }

@@ -41,7 +41,7 @@ func (sh *Shell) leaves() bool {
 	return slices.ContainsFunc(sh.ended, func(r remains) bool { return !r.keep && r.alive() })
 }
 
-// Leaving says what happens to running processes when a session ends.
+// Leaving determines how processes that still run are treated when a session ends.
 type Leaving struct {
 	All  bool // all outlive the session; else only those that bash was asked to keep
 	None bool // none does

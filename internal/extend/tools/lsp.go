@@ -241,7 +241,7 @@ func (q question) places(ctx context.Context) (string, error) {
 	return b.String() + rest(len(found.List)-maxPlaces, found.More, found.Loading), nil
 }
 
-// rest says what is missing in an answer.
+// rest names the parts that an answer lacks.
 func rest(left, more int, loading bool) string {
 	text := ""
 	if n := max(left, 0) + more; n > 0 {

@@ -351,7 +351,7 @@ func (sh *Shell) seen(j *job) int64 {
 	return j.read
 }
 
-// fresh returns what the job has printed since it was last asked.
+// fresh returns the output of the job since the last call of fresh.
 func (sh *Shell) fresh(j *job) string {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

@@ -152,7 +152,7 @@ func (s *Server) card(r *http.Request) *sdk.AgentCard {
 	}
 }
 
-// Close stops all work here like a crash: the log keeps what was done, and tasks continue when they are next
+// Close stops all work here like a crash: the logs keep all events so far, and tasks continue when they are next
 // requested. It waits for the end.
 func (s *Server) Close() {
 	s.mu.Lock()

@@ -179,7 +179,7 @@ func (b *buffers) write(ctx context.Context, real, name string, c tool.Change) e
 	return b.Files.Change(ctx, c)
 }
 
-// diskState is what is on the disk at a path.
+// diskState describes the file on the disk at a path.
 type diskState int
 
 const (

@@ -128,7 +128,7 @@ func printTeam(ctx context.Context, out io.Writer, a *app.App, id string) error 
 	return w.Flush()
 }
 
-// awaited says what a member waits for: a person's answer, or the end of a call.
+// awaited names the event that a member waits for: a person's answer, or the end of a call.
 func awaited(lead, member inspan.Status) string {
 	for _, q := range lead.Raised {
 		if q.Child == member.Session {

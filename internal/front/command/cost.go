@@ -133,7 +133,7 @@ func printCosts(out io.Writer, by string, rows []cost.Row) error {
 	return w.Flush()
 }
 
-// lacking returns what is missing in the figures of a row; empty if they are complete.
+// lacking names the gaps in the figures of a row; empty if they are complete.
 func lacking(r cost.Row) string {
 	var lacks []string
 	if r.Unpriced > 0 {

@@ -422,7 +422,7 @@ func (n *nightly) answered(ctx context.Context, night *eval.Night, order *runnin
 	return answer, errors.Join(err, ctx.Err())
 }
 
-// left returns what a night may still cost. The error says that nothing is left.
+// left returns the remaining budget of a night. The error says that nothing is left.
 func (n *nightly) left(ctx context.Context, night *eval.Night) (float64, error) {
 	spent, err := n.spent(ctx, night)
 	if err == nil && spent >= night.Budget {

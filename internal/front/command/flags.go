@@ -182,7 +182,7 @@ func needs(f *pflag.Flag) string {
 	return ""
 }
 
-// exactly is cobra.RangeArgs with errors in our words. What names the arguments, as in "an ID".
+// exactly is cobra.RangeArgs with errors in our words. The parameter what names the arguments, as in "an ID".
 func exactly(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		path := cmd.CommandPath()

@@ -63,7 +63,7 @@ func (c *command) imports() *cobra.Command {
 	return cmd
 }
 
-// mcpImport imports only MCP servers, and shows what each runs.
+// mcpImport imports only MCP servers, and shows the program of each.
 func (c *command) mcpImport() *cobra.Command {
 	var cwd string
 	var yes bool

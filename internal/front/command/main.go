@@ -28,7 +28,7 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Program is what a binary links in addition to this module. The zero value is the standard inspan.
+// Program holds the parts that a binary links in addition to this module. The zero value is the standard inspan.
 type Program struct {
 	// Shared opens stores and engines that several machines share, for flags such as --store.
 	Shared app.Shared

@@ -63,7 +63,7 @@ func (f *givenFlags) addOwn(cmd *cobra.Command) {
 	fl.Lookup("worktree").NoOptDefVal = anyWorktree
 }
 
-// read reads what the flags bring, once.
+// read reads the values of the flags, once.
 func (f *givenFlags) read(flags *pflag.FlagSet, o *app.Options, root string) error {
 	if f.done {
 		return nil
@@ -300,8 +300,8 @@ func (c *command) leave(ctx context.Context, a *app.App, f *runFlags) error {
 	return nil
 }
 
-// with adds to the inputs of a run the images of the flags, and the files that a typed task names as @FILE. What
-// came from standard input names none.
+// with adds to the inputs of a run the images of the flags, and the files that a typed task names as @FILE. A task
+// from standard input names none.
 func (f *givenFlags) with(ctx context.Context, a *app.App, root, typed string, inputs []event.Body) ([]event.Body, error) {
 	i := slices.IndexFunc(inputs, func(b event.Body) bool {
 		said, ok := b.(event.Said)

@@ -11,7 +11,7 @@ import (
 
 // Parts of serve for several machines: see docs/SERVER.md.
 
-// sharing is what a server shares with others.
+// sharing holds the parts that a server shares with others.
 type sharing struct {
 	store  app.SharedStore // nil means none
 	engine app.Engine      // nil means none

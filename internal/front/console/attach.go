@@ -328,7 +328,7 @@ func (w *attached) askIfOpen() bool {
 	return !w.waits
 }
 
-// nextInput returns what the person types. It waits until the person can see what they are typing for: a line that
+// nextInput returns the next input of the person. It waits until the person can see the prompt for it: a line that
 // was there before answers a question, and is not meant for the model.
 func (w *attached) nextInput() <-chan string {
 	switch {

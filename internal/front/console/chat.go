@@ -13,7 +13,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// line is what a client writes: a message of the person, or a request about the session.
+// line is the input of a client: a message of the person, or a request about the session.
 type line struct {
 	Type    string `json:"type"`
 	Message struct {

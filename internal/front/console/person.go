@@ -42,8 +42,8 @@ func NewPerson(c *Console, in io.Reader, out io.Writer) *Person {
 	return p
 }
 
-// open opens a question. A single key may choose among the choices, if there are any, and draft is what the person has
-// typed to it before. The caller must close it.
+// open opens a question. A single key may choose among the choices, if there are any, and draft is the text that
+// the person has already typed. The caller must close it.
 func (p *Person) open(choices []string, draft []rune) *prompt {
 	if p.keyboard != nil {
 		return p.keyboard.ask(choices, draft)
@@ -94,8 +94,8 @@ func (p *Person) answer(ctx context.Context, q *prompt, words string, off <-chan
 	}
 }
 
-// decide shows what a call would do and waits for an answer: an event.Decided, or an event.Cancelled if the
-// person leaves. It passes a note for the model to tell before that. It fails if the question is withdrawn.
+// decide shows the effects of a call and waits for an answer: an event.Decided, or an event.Cancelled if the person
+// leaves. It passes a note for the model to tell before that. It fails if the question is withdrawn.
 func (p *Person) decide(ctx context.Context, w inspan.Pending, tell func(note string) error) (event.Body, error) {
 	p.show(w)
 	a := approval{Pending: w, lasting: true}

@@ -166,7 +166,7 @@ func (v *view) printItems(e event.Event, items []transcript.Item) error {
 	return nil
 }
 
-// grantedText says what the answer to a question allowed beyond the call; empty if nothing.
+// grantedText describes the calls that the answer to a question allowed beyond its own; empty if nothing.
 func grantedText(q *transcript.Question) string {
 	if q.Answer == nil {
 		return ""

@@ -52,8 +52,7 @@ type parked struct {
 	late     *time.Timer
 }
 
-// handle does what a request asks for, or continues a call that the request answers. An error is one of the
-// protocol.
+// handle executes a request, or continues a call that the request answers. An error is one of the protocol.
 func (r *tenant) handle(ctx context.Context, req *sdk.CallToolRequest,
 	do func(*clientCall, *connection) *sdk.CallToolResult,
 ) (*sdk.CallToolResult, error) {

@@ -38,7 +38,7 @@ type slot struct {
 	calls   int
 	busy    chan struct{}     // holds one value while it is in use
 	cwd     string            // directory that its calls start from
-	seen    map[string]string // what its calls know about files; not changed
+	seen    map[string]string // the knowledge of its calls about files; not changed
 }
 
 // call makes one call and returns its result.

@@ -19,8 +19,8 @@ const (
 	deny         = "deny"
 )
 
-// form returns a question as the client shows it: everything that would happen in the message, and one field
-// for the choice. A choice for longer than the call is only offered if a rule says what it covers.
+// form returns a question as the client shows it: everything that would happen in the message, and one field for
+// the choice. A choice for longer than the call is only offered if a rule describes its extent.
 func form(p inspan.Pending) *sdk.ElicitParams {
 	if p.Asks {
 		return &sdk.ElicitParams{Mode: "form", Message: openQuestion(p), RequestedSchema: object("answer", map[string]any{

@@ -381,7 +381,7 @@ func (a *ask) dismiss() tea.Cmd {
 	return a.of.dismiss(a.pending)
 }
 
-// answer sends the chosen or written answer, or says what is wrong with it.
+// answer sends the chosen or written answer, or describes its fault.
 func (a *ask) answer() tea.Cmd {
 	written := strings.TrimSpace(a.reply.parts().Text())
 	if a.edited {

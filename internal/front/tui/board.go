@@ -210,7 +210,7 @@ func (m *boardModel) update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// takeRead updates the board with what was read.
+// takeRead updates the board with the sessions that were read.
 func (m *boardModel) takeRead(msg boardRows) tea.Cmd {
 	m.reading = false
 	if msg.list {

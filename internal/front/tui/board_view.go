@@ -44,7 +44,7 @@ func (m *boardModel) View() tea.View {
 	return v
 }
 
-// footLines shows what takes the keys: the question, the filter, or else a hint or the line of keys.
+// footLines shows the part that takes the keys: the question, the filter, or else a hint or the line of keys.
 func (m *boardModel) footLines(rows int) (out []string, x, y int) {
 	l := m.screen.look
 	if m.ask != nil {

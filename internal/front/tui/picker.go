@@ -22,7 +22,7 @@ type box interface {
 	paste(text string)
 }
 
-// overlay is what is open above the prompt, if anything.
+// overlay is the dialog above the prompt, if one is open.
 type overlay struct{ box box }
 
 func (o *overlay) close() { o.box = nil }

@@ -119,8 +119,8 @@ func (q *questions) keepAnswerKeys(text string, now time.Time) {
 // holdKeys keeps keys in case more follow.
 func (q *questions) holdKeys(text string, now time.Time) { q.held, q.heldAt = text, now }
 
-// continuesHeldKeys handles a key that continues the held ones, and returns false for any other. b is what takes the keys;
-// nil means the prompt.
+// continuesHeldKeys handles a key that continues the held ones, and returns false for any other. b receives the
+// keys; nil means the prompt.
 func (q *questions) continuesHeldKeys(k tea.KeyPressMsg, action string, b box) bool {
 	held, now := q.held, q.clock()
 	q.held = ""

@@ -318,8 +318,8 @@ func (j *remoteSession) waitEnd(last int) error {
 	return err
 }
 
-// waitUntil waits until a condition on what has come from the server is true. It returns an error if no more will
-// come. It holds the lock while it checks.
+// waitUntil waits until a condition on the received events is true. It returns an error if no more will come. It
+// holds the lock while it checks.
 func (j *remoteSession) waitUntil(holds func() bool) error {
 	for {
 		j.mu.Lock()

@@ -20,7 +20,7 @@ type repeater struct {
 	on   *repeat // nil if nothing repeats
 }
 
-// repeat is what a repeater repeats.
+// repeat is the text that a repeater repeats.
 type repeat struct {
 	typed   string        // the prompt, or the slash command that makes it
 	every   time.Duration // from the end of a run to the next
@@ -102,7 +102,7 @@ func (c *commander) prompts(typed string) (func(context.Context) (string, error)
 	return func(ctx context.Context) (string, error) { return what.Prompt(ctx, args) }, nil
 }
 
-// describe says what repeats.
+// describe describes the repeated prompt.
 func (r *repeater) describe() string {
 	if r.on == nil {
 		return "nothing loops; begin with: /loop [INTERVAL] PROMPT, such as /loop 5m check the build"

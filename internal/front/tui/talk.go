@@ -323,7 +323,7 @@ func (t *talk) onRunEnded(err error) tea.Cmd {
 	return tea.Batch(t.runDeferred(), t.continueWithHeld())
 }
 
-// runDeferred does what waited for the run to end, or for the session to close.
+// runDeferred runs the actions that waited for the run to end or the session to close.
 func (t *talk) runDeferred() tea.Cmd {
 	var cmds []tea.Cmd
 	for _, f := range t.deferred {
@@ -342,7 +342,7 @@ func (t *talk) continueWithHeld(first ...event.Body) tea.Cmd {
 	return nil
 }
 
-// follow shows what others do with the session while no run is in progress here.
+// follow shows events of other processes while no run is in progress here.
 func (t *talk) follow() {
 	if !t.running && !t.opening && t.runner.session() != nil {
 		t.runner.watch(t.view.Seq)

@@ -228,7 +228,7 @@ func (t *TUI) out() io.Writer {
 	return os.Stdout
 }
 
-// report prints where to find the session, what became of its processes, and what did not reach it.
+// report prints where to find the session, how its processes ended, and the messages that did not reach it.
 func (t *TUI) report(talk *talk, id, driver string, busy bool) {
 	lines := talk.runner.leftovers()
 	if id != "" {

@@ -117,7 +117,7 @@ func isBackground(c llm.Call) bool {
 	return json.Unmarshal(c.Args, &args) == nil && args.Background
 }
 
-// addAnswer shows what a person answered, or allowed for longer.
+// addAnswer shows the answer of a person, or the calls that it allows for longer.
 func (v *view) addAnswer(q *transcript.Question) {
 	if d := q.Answer; d != nil && d.Scope == event.ScopeSession {
 		for _, rule := range d.Grants(q.Rules, q.Offers) {

@@ -84,7 +84,7 @@ type Config struct {
 	Router      *Router                        `toml:"router"`       // rules of the model "router/auto"; nil: there is none
 }
 
-// Sandbox says what processes get in addition to the sandbox of the modes.
+// Sandbox grants processes more than the sandbox of the modes does.
 type Sandbox struct {
 	Off         bool     `toml:"off"`         // no sandbox; more commands will ask
 	Container   string   `toml:"container"`   // run commands in a container of this image instead of the kernel sandbox; empty: none

@@ -53,7 +53,7 @@ func (s *Set) Tools(of Session) func(context.Context) []tool.Tool {
 	}
 }
 
-// programs returns the folders of a session's programs, and what is known of those.
+// programs returns the folders of a session's programs, and the known facts about them.
 func (s *Set) programs(of Session) (*extra, []custom.Folder) {
 	x := &extra{Session: of}
 	if of.Elsewhere {

@@ -126,7 +126,7 @@ func Beside(folders []string) string {
 		strings.Join(list, "\n")
 }
 
-// facts returns what the prompt states about the surroundings of a new session.
+// facts returns the statements of the prompt about the surroundings of a new session.
 func (k *Base) facts(ctx context.Context, agent *inspan.Agent, p Prompt) []string {
 	l, date := p.Limits, "date: "+time.Now().Format("Monday, 2 January 2006")
 	if p.Elsewhere {

@@ -1,5 +1,5 @@
-// Package knowledge provides what a session knows at its start and what it can look up: instruction files,
-// facts about the machine, memory, and past sessions.
+// Package knowledge provides the facts that a session knows at its start or can look up: instruction files, facts
+// about the machine, memory, and past sessions.
 package knowledge
 
 import (

@@ -14,9 +14,9 @@ import (
 )
 
 // Exporter reports to an OpenTelemetry receiver what sessions do while they do it. It is told when a session has
-// grown, and reads the log by itself, so no run ever waits for it, and the log, not a queue, has what was not sent.
-// What a receiver does not accept in time is counted and dropped; the session can be exported later. It is safe for
-// concurrent use. Nil exports nothing.
+// grown, and reads the log by itself, so no run ever waits for it, and the log, not a queue, has the events that
+// were not sent. Events that a receiver does not accept in time are counted and dropped; the session can be
+// exported later. It is safe for concurrent use. Nil exports nothing.
 type Exporter struct {
 	sessions store.Store
 	to       *Receiver
@@ -95,8 +95,8 @@ func (x *Exporter) workLocked() {
 	}
 }
 
-// Over records that a session does not work here any more. It waits a moment for the receiver. It returns an
-// error once, with what the receiver has not accepted from this process.
+// Over records that a session does not work here any more. It waits a moment for the receiver. It returns an error
+// once, with the number of items that the receiver has not accepted from this process.
 func (x *Exporter) Over(session string) error {
 	if x == nil {
 		return nil
@@ -259,7 +259,7 @@ func (f *followed) read(ctx context.Context, sessions store.Store, id string) tr
 	return t
 }
 
-// send sends what was collected, and keeps what a receiver may accept later.
+// send sends the collected items, and keeps those that a receiver may accept later.
 func (x *Exporter) send(ctx context.Context) {
 	requests, err := x.as.Traces(x.queue...)
 	if x.to.Traces == "" {

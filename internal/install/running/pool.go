@@ -206,7 +206,7 @@ func (r *Run) waits() {
 	}
 }
 
-// Break ends the run like a crash: the log keeps what was done. It does not wait.
+// Break ends the run like a crash: the log keeps all events so far. It does not wait.
 func (r *Run) Break() { r.cancel() }
 
 // Full returns why nothing can begin; nil if it can.
@@ -274,7 +274,7 @@ func (p *Pool) Drain(ctx context.Context) {
 	}
 }
 
-// Close ends all runs like a crash: the log keeps what was done, and the sessions continue when they are next
+// Close ends all runs like a crash: the logs keep all events so far, and the sessions continue when they are next
 // driven. It waits.
 func (p *Pool) Close() {
 	p.mu.Lock()

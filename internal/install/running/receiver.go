@@ -148,7 +148,7 @@ func (r *Receiver) Send(ctx context.Context, to string, raw []byte) error {
 	return err
 }
 
-// rejected returns what an answer says about a rejected part; nil if there is none.
+// rejected returns the part of a request that an answer rejects; nil if there is none.
 func rejected(said []byte) error {
 	var partly struct {
 		Success struct {

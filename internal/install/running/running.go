@@ -252,8 +252,8 @@ func (t *Table) Elsewhere(ctx context.Context, id string) (*inspan.DrivenError, 
 // stopGrace is how long a process may take to end after it was told to.
 const stopGrace = 2 * time.Second
 
-// Stop stops the run of the session with this full id, ends what continues after the session, and says what
-// happened.
+// Stop stops the run of the session with this full id, ends the processes that continue after the session, and
+// describes the outcome.
 func (t *Table) Stop(ctx context.Context, id string, now bool, wait time.Duration) (string, error) {
 	what, err := t.stop(ctx, id, now, wait)
 	if err != nil {
@@ -266,9 +266,9 @@ func (t *Table) Stop(ctx context.Context, id string, now bool, wait time.Duratio
 	return what, err
 }
 
-// stop stops the run of the session with this full id, and says what happened. The run is interrupted and may
-// take as long as wait to stop. With now, or after that time, the process that drives it is ended. If the
-// session works for another, only the run is interrupted, since its process drives others too.
+// stop stops the run of the session with this full id, and describes the outcome. The run is interrupted and may
+// take as long as wait to stop. With now, or after that time, the process that drives it is ended. If the session
+// works for another, only the run is interrupted, since its process drives others too.
 func (t *Table) stop(ctx context.Context, id string, now bool, wait time.Duration) (string, error) {
 	h, err := t.Driver(ctx, id)
 	if h == nil || err != nil {
@@ -353,7 +353,8 @@ func (t *Table) ending(ctx context.Context, id string) string {
 	return strings.ReplaceAll(string(st.Stopped.Reason), "_", " ")
 }
 
-// onward says what to do with a session that nobody drives. A server continues by itself, or not at all.
+// onward decides how to continue with a session that no process drives. A server continues by itself, or not at
+// all.
 func (t *Table) onward(id string) string {
 	if t.Server != "" {
 		return "see it with: " + words.Command(t.Server, "logs", id)

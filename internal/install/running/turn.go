@@ -9,7 +9,7 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Outcome says what an [Engine] has to know of a session that is not driven. It holds facts and no content.
+// Outcome holds the facts that an [Engine] needs about a session that is not driven. It holds facts and no content.
 type Outcome struct {
 	Standing  TurnStanding `json:"standing"`
 	Seq       uint64       `json:"seq,omitempty"`       // last event of the session

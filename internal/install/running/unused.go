@@ -24,7 +24,7 @@ type Unused struct {
 	of string // workspace of a worktree
 }
 
-// Rest says what to look for beside sessions.
+// Rest selects the things to look for besides sessions.
 type Rest struct {
 	Trees  *worktree.Store // copies of subagents; nil if there are none
 	Age    time.Duration   // of the retention: a cache that does not name its workspace is removed at this age; 0 means never
@@ -149,7 +149,7 @@ func (t *Table) checkpoints(used map[string]bool, rest Rest) []Unused {
 	return unused(dir, "checkpoints of a workspace", func(name string) (bool, time.Time) { return !names[name], rest.Before })
 }
 
-// caches returns the folders in which commands of a workspace keep what they fetch and build.
+// caches returns the folders in which commands of a workspace keep fetched and built files.
 func (t *Table) caches(used map[string]bool, rest Rest) []Unused {
 	dir := filepath.Join(t.StateDir, "cache")
 	return unused(dir, "caches of commands", func(name string) (bool, time.Time) {

@@ -25,7 +25,7 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// Overlap says what to do with a due run while the previous one is in progress.
+// Overlap determines how a due run is treated while the previous one is in progress.
 type Overlap string
 
 // Values of Overlap.
@@ -35,7 +35,7 @@ const (
 	Parallel Overlap = "parallel" // start it at once
 )
 
-// CatchUp says what to do with times that passed while no process checked.
+// CatchUp determines how times are treated that passed while no process checked.
 type CatchUp string
 
 // Values of CatchUp.

@@ -51,7 +51,7 @@ func (j *journal) decide(ctx context.Context, bodies ...event.Body) (stored bool
 	return err == nil, err
 }
 
-// record stores bodies that are true regardless of what others append.
+// record stores bodies that are true whatever other events are appended.
 func (j *journal) record(ctx context.Context, bodies ...event.Body) error {
 	bodies, err := j.attach(ctx, bodies)
 	if err != nil {

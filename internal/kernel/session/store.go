@@ -30,7 +30,8 @@ const (
 	putMark    = ".put-" // before a random name of a blob that is being written
 )
 
-// Policy is what must be on the disk before Append returns. See the table in the package documentation.
+// Policy determines which data must be on the disk before Append returns. See the table in the package
+// documentation.
 type Policy int
 
 // Policies.

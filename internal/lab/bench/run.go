@@ -60,7 +60,7 @@ type act struct {
 	seen                   map[string]bool // those of the first request
 }
 
-// perform runs a harness to its end; what selects its arguments.
+// perform runs a harness to its end; the parameter what selects its arguments.
 func (st *stage) perform(ctx context.Context, s *subject, a *act, what string) error {
 	most := time.Minute + time.Duration(a.turns)*time.Second/2
 	ctx, stop := context.WithTimeout(ctx, most)

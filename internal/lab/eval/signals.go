@@ -224,7 +224,7 @@ const (
 	leastCosts = 5
 )
 
-// spent is what sessions cost. Tokens count where they have no price.
+// spent is the cost of sessions. Tokens count where they have no price.
 type spent struct{ dollars, tokens []float64 }
 
 func (b spent) dear(s *Signal) bool {

@@ -265,7 +265,7 @@ func Pin(path string) (string, error) {
 	return s.Digest, keep.Write(file, append(line, unpinned(suiteFile, data)...))
 }
 
-// unpinned returns suite.toml without its pin, which can't be a part of what it pins.
+// unpinned returns suite.toml without its pin, because a pin can't cover itself.
 func unpinned(name string, data []byte) []byte {
 	if name != suiteFile {
 		return data

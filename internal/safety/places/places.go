@@ -301,8 +301,8 @@ func inside(dir, path string) bool {
 	return strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == filepath.Separator)
 }
 
-// Named is what the name of a file says in a folder of another: the part of its path that
-// its guard can depend on, wherever it is.
+// Named is the kind of a file by its name, in a folder of another kind: the part of its path that its guard can
+// depend on, wherever it is.
 func Named(path string) string {
 	name, dir := filepath.Base(path), filepath.Base(filepath.Dir(path))
 	if folder, file := fold(dir), fold(name); secretFolder(folder) || guardedPair(folder, file) || dockerLogins(folder, file) {

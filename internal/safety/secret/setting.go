@@ -550,8 +550,8 @@ func (s *scanner) judge(v *value) (Found, bool) {
 	return found, true
 }
 
-// isSealed reports whether a value is base64 in braces, as Maven and Jenkins write what they encrypted with a key that
-// lies next to it.
+// isSealed reports whether a value is base64 in braces, as Maven and Jenkins write values that they encrypted with
+// a key that lies next to it.
 func isSealed(text string) bool {
 	data := strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}")
 	return len(data) == len(text)-2 && len(data) >= 24 && mixed(data) &&

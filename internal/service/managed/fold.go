@@ -1,7 +1,7 @@
 package managed
 
 // The page of the mapping: a client of the Managed Agents wire sees a session as a pure function of the session's
-// log. The transcript's fold says what happens in the session; this one gives it the form of the wire.
+// log. The transcript's fold describes the session; this one gives it the form of the wire.
 //
 //   - Each of our events becomes none, one or several of theirs. An id consists of our event's number and an index. So
 //     folding the log again yields the same events with the same ids, and those behind any of them.

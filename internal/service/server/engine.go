@@ -140,7 +140,7 @@ func (w *work) woken(session string, said event.Body) {
 	}
 }
 
-// Work is what a process does for an engine: see [running.Work].
+// Work is the work of a process for an engine: see [running.Work].
 type Work = running.Work
 
 // Work drives sessions of tasks that the engine gives to this process, until ctx ends. Then running calls have

@@ -101,7 +101,7 @@ func digestOf(token string) string { return tool.Digest([]byte(token)) }
 
 const owner = "owner" // principal of the owner's token
 
-// ownership is what a server knows of the owner's token.
+// ownership is the knowledge of a server about the owner's token.
 type ownership struct {
 	digest string // empty means there is no owner
 	key    string // signs grants: the token, or if only its digest is known, a key of this process

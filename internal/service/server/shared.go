@@ -405,7 +405,7 @@ func (b *standby) unled(w http.ResponseWriter) {
 	})
 }
 
-// Cluster is what the book of a store says of the servers that share it.
+// Cluster describes the servers that share a store, from its book.
 type Cluster struct {
 	Leader    string // URL of the server that leads or led last; empty means no server has used the store
 	SameOwner bool   // the token is that of their owner, or there is none

@@ -82,7 +82,7 @@ func Need(t *testing.T, env tool.Env, level tool.Level) {
 	}
 }
 
-// Run runs a script in a box and returns its exit code, its output and what was refused.
+// Run runs a script in a box and returns its exit code, its output and the refused accesses.
 func Run(t testing.TB, env tool.Env, box tool.Box, text string, vars ...string) (int, string, []string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -131,7 +131,7 @@ func RunSoon(t *testing.T, env tool.Env, box tool.Box, text string, vars ...stri
 		" ) 2>/tmp/why && exit 0; sleep 0.1; done; cat /tmp/why; exit 1", vars...))
 }
 
-// Succeeds runs a script that must succeed, and returns what it prints.
+// Succeeds runs a script that must succeed, and returns its output.
 func Succeeds(t *testing.T, env tool.Env, box tool.Box, text string, vars ...string) string {
 	t.Helper()
 	code, out, _ := Run(t, env, box, text, vars...)

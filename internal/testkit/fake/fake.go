@@ -208,7 +208,7 @@ func (s *Stream) Send(event []byte) {
 	}
 }
 
-// Flush makes the client see what was written.
+// Flush sends the written data to the client.
 func (s *Stream) Flush() {
 	if s.flush != nil {
 		s.flush.Flush()

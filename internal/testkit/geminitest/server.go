@@ -19,8 +19,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Answer is what the server does with one request. Type is the status of an
-// error, such as "RESOURCE_EXHAUSTED", and Code the JSON of its details.
+// Answer is the reaction of the server to one request. Type is the status of an error, such as
+// "RESOURCE_EXHAUSTED", and Code the JSON of its details.
 type Answer = fake.Answer
 
 // Blocked returns the answer to a prompt that a filter rejects for reason.

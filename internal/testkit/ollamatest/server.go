@@ -20,7 +20,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Answer is what the server does with one request.
+// Answer is the reaction of the server to one request.
 type Answer = fake.Answer
 
 // Server is an [http.Handler] that answers POST /api/chat and /api/show, and GET
@@ -318,8 +318,8 @@ type request struct {
 	} `json:"messages"`
 }
 
-// Validate returns the objection to a request, nil if there is none. It is
-// stricter than the server, which ignores much of what it does not know.
+// Validate returns the objection to a request, nil if there is none. It is stricter than the server, which ignores
+// many unknown fields.
 func Validate(body []byte) error {
 	var r request
 	dec := json.NewDecoder(bytes.NewReader(body))

@@ -43,14 +43,14 @@ type rules struct {
 
 var nineID = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
 
-// mostImages and mostImageBytes are what OpenAI takes in one request.
+// mostImages and mostImageBytes are the limits of OpenAI for one request.
 const (
 	mostImages     = 500
 	mostImageBytes = 50 << 20
 )
 
-// dialects are the servers that the fake can be. What they refuse beyond what OpenAI does is known from
-// their documents and from what people report:
+// dialects are the servers that the fake can be. Their further refusals are known from their documents and from
+// reports:
 //
 //   - system messages that are not the first: vllm-project/vllm#41114, itayinbarr/fish-ai#622
 //   - roles that don't alternate: vllm-project/vllm#6862

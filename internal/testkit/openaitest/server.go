@@ -18,7 +18,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Answer is what the server does with one request.
+// Answer is the reaction of the server to one request.
 type Answer = fake.Answer
 
 // Server is an [http.Handler] that answers POST .../chat/completions, and GET
@@ -288,7 +288,7 @@ func (n *renderer) call(c llm.Call) {
 	}
 }
 
-// grammar returns what a model writes that is bound to a grammar of its tools.
+// grammar returns the output of a model that is bound to a grammar of its tools.
 func grammar(name, args string) (string, bool) {
 	var fields map[string]any
 	if json.Unmarshal([]byte(args), &fields) != nil {

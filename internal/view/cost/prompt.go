@@ -216,7 +216,7 @@ func (p *prompt) retire() {
 	p.sent, p.fresh = nil, nil
 }
 
-// settled charges all parts with what they owe, and returns how many requests have carried each.
+// settled charges all parts with their share, and returns how many requests have carried each.
 func (p *prompt) settled() map[Cause]int {
 	times := maps.Clone(p.times)
 	for _, n := range p.sent {

@@ -35,7 +35,7 @@ type Recorder struct {
 	asked           time.Time // when the request in progress was sent
 }
 
-// exchange is what a cache can hold of an answered request.
+// exchange is the part of an answered request that a cache can hold.
 type exchange struct {
 	route, effort string
 	at            time.Time
@@ -299,7 +299,7 @@ func (r *Recorder) summed() {
 	}
 }
 
-// Tallies returns what was spent so far, by day and route, in no order.
+// Tallies returns the costs so far, by day and route, in no order.
 func (r *Recorder) Tallies() []Tally {
 	sent := r.prompt.settled()
 	var out []Tally

@@ -25,7 +25,7 @@ type leaf struct {
 	first int  // the first request with it
 }
 
-// owed is what one group of bills has paid for a node, and its leaves have not been charged with.
+// owed is the amount that one group of bills has paid for a node, and its leaves have not been charged with.
 type owed struct {
 	to   *group
 	paid [classes]paid

@@ -33,7 +33,7 @@ func (n *checkBox) Dump(source []byte, level int) { ast.DumpHelper(n, source, le
 // tasks recognizes [ ] and [x] at the beginning of a list item.
 type tasks struct{}
 
-// Trigger is what a box begins with.
+// Trigger is the beginning of a box.
 func (tasks) Trigger() []byte { return []byte{'['} }
 
 // Parse reads the box and the blanks after it.

@@ -17,7 +17,7 @@ import (
 
 // Asked returns everything that a call would do, without hidden characters, for the person who decides on it: its
 // command, if it has one, and all other arguments as JSON. Either may be empty, or have several lines. Nothing is
-// left out, since nobody can decide on what is not shown, and everything is shown as it will run, however the model
+// left out, since no one can decide about hidden text, and everything is shown as it will run, however the model
 // spelled its JSON. A call with a preview is shown by that instead.
 func Asked(c llm.Call) (command, others string) {
 	var args map[string]any
@@ -45,8 +45,8 @@ func plainJSON(args map[string]any, indent string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// Effects returns what a call would touch beyond what its text shows: where it would write, unless a preview
-// shows that, and which hosts it would reach. Each is a line without hidden characters.
+// Effects returns the places that a call would touch and its text does not show: where it would write, unless a
+// preview shows that, and which hosts it would reach. Each is a line without hidden characters.
 func Effects(effects []tool.Effect, previewed bool) []string {
 	var out []string
 	for _, e := range effects {
@@ -96,8 +96,8 @@ func exported(kv string) string {
 	return "has the variable " + OneLine(text.Visible(kv), maxExported)
 }
 
-// Question returns what a call asks the person, and the offered answers. Both are text by others; the question
-// is empty if the arguments hold none.
+// Question returns the question of a call for the person, and the offered answers. Both are text by others; the
+// question is empty if the arguments hold none.
 func Question(c llm.Call) (question string, options []string) {
 	args := arguments(c)
 	question, _ = args["question"].(string)
@@ -133,8 +133,8 @@ func Visit(c llm.Call) (message, address string, ok bool) {
 	return message, address, ok && same == question && slices.Equal(answers, options)
 }
 
-// Answer returns the answer that a typed line gives to a call that asks: the option with that number, or else
-// the line itself. Problem says what is wrong with the line; then there is no answer yet.
+// Answer returns the answer that a typed line gives to a call that asks: the option with that number, or else the
+// line itself. Problem describes the fault of the line; then there is no answer yet.
 func Answer(c llm.Call, line string) (d event.Decided, problem string) {
 	d = by(c.ID)
 	if line = strings.TrimSpace(line); line == "" {
@@ -197,7 +197,7 @@ func Begins(text string) bool {
 }
 
 // Edited returns the decision of a person who wants another command in place of that of a call. It allows nothing:
-// the call is judged anew. Problem says what is wrong with the command.
+// the call is judged anew. Problem describes the fault of the command.
 func Edited(c llm.Call, command string) (d event.Decided, problem string) {
 	d = by(c.ID)
 	args := map[string]any{}

@@ -30,8 +30,8 @@ func Cost(d float64, unpriced bool) string {
 	return Dollars(d)
 }
 
-// Left formats the time until something happens: with tenths of a second at the end, and never less than what
-// is left.
+// Left formats the time until something happens: with tenths of a second at the end, and never less than the
+// remaining time.
 func Left(d time.Duration) string {
 	if s := max(0, d.Seconds()); s < 10 {
 		return fmt.Sprintf("%.1f s", s)

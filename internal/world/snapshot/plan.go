@@ -24,7 +24,7 @@ const (
 // Merged is the Why of a change that preserves other changes in the file.
 const Merged = "changes by others stay in it"
 
-// Plan returns what Restore would do. It changes nothing and takes no checkpoint.
+// Plan returns the plan of Restore. It changes nothing and takes no checkpoint.
 func (s *Store) Plan(ctx context.Context, to string, spans []Span) (Plan, error) {
 	v, unlock, err := s.reading(ctx)
 	if err != nil {

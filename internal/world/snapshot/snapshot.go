@@ -24,7 +24,7 @@ var (
 	ErrUnfinished = errors.New("an earlier restore was cut off and must be finished first")
 )
 
-// DamageError says that stored data differs from what was written.
+// DamageError says that stored data has changed since it was written.
 type DamageError struct {
 	Checkpoint string // the damaged checkpoint; "" if it concerns all
 	Path       string // in the workspace; "" if it concerns none

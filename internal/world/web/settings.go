@@ -8,7 +8,7 @@ import (
 	"github.com/inspan/inspan/internal/safety/netguard"
 )
 
-// Settings are what the tools that reach servers work with.
+// Settings are the settings of the tools that reach servers.
 type Settings struct {
 	Off bool `toml:"off"` // no web tools
 	// brave, tavily, exa, searxng, anthropic, openai or gemini; empty means there is no web_search

@@ -166,9 +166,9 @@ func (k *keeper) complete(o protocol.Order) protocol.Order {
 	return all
 }
 
-// conditions is what other processes of the same user can change of this process, even from within a box: its
-// limits, and the scheduling of its threads. Commands inherit them, so a keeper whose conditions changed runs
-// no more commands.
+// conditions are the properties of this process that other processes of the same user can change, even from within
+// a box: its limits, and the scheduling of its threads. Commands inherit them, so a keeper whose conditions changed
+// runs no more commands.
 type conditions struct {
 	limits  [16]unix.Rlimit
 	threads scheduling

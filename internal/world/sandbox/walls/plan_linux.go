@@ -33,7 +33,7 @@ type Grant struct {
 	Holes []string `json:",omitempty"`
 }
 
-// View is what a workspace box sees of the file system in addition to the grants of the plan.
+// View is the part of the file system that a workspace box sees in addition to the grants of the plan.
 type View struct {
 	Frozen []string         // read-only places in the workspace
 	Pinned []string         // folders in the workspace that can't be renamed
