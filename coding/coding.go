@@ -85,7 +85,7 @@ type Options struct {
 	MaxTurns int
 	MaxCost  float64
 	MaxTime  time.Duration
-	// Unattended means that nobody answers questions: calls that would ask are denied.
+	// Unattended means that no one answers questions: calls that would ask are denied.
 	Unattended bool
 
 	// Tools are additional tools, which every request describes to the model. The Env of their calls is the

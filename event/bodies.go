@@ -434,8 +434,8 @@ type Delta struct {
 	Void      bool           `json:"void,omitempty"`
 }
 
-// Compacting is the text of the Progress with which a compaction begins. It ends with Compacted or Kept, or
-// with the run.
+// Compacting is the text of the Progress at the beginning of a compaction. It ends with Compacted or Kept, or with
+// the run.
 const Compacting = "compacting the conversation"
 
 // Progress is a line of progress of a running call, or of the run itself if Call is empty. Transient.

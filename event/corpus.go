@@ -11,7 +11,7 @@ type Corpus struct {
 	Programs *Programs `json:"programs,omitempty"`
 }
 
-// Programs are the limits of the programs by which a session answers from a Corpus.
+// Programs are the limits of the programs with which a session answers from a Corpus.
 type Programs struct {
 	Depth  int `json:"depth"`            // 0: they ask no model; 1: they do
 	Asks   int `json:"asks"`             // how often, in the whole session

@@ -34,8 +34,8 @@ type Levers struct {
 	Repeats Lever `json:"repeats,omitempty" toml:"repeats"` // equal results of one call after which the run stops as stuck; 5
 }
 
-// Lever is the setting of one lever: "default" or empty, "off", "on", "unattended" (only if nobody can answer),
-// or its strength as a number.
+// Lever is the setting of one lever: "default" or empty, "off", "on", "unattended" (only if no one can answer), or
+// its strength as a number.
 type Lever string
 
 // Values of a lever other than its strength.
@@ -92,8 +92,8 @@ func (l Levers) Check() error {
 	return errors.Join(errs...)
 }
 
-// Active reports whether the lever is on. Unattended means that nobody can answer. A lever without a value, as
-// in logs of versions that lacked it, is off.
+// Active reports whether the lever is on. Unattended means that no one can answer. A lever without a value, as in
+// logs of versions that lacked it, is off.
 func (l Lever) Active(unattended bool) bool {
 	return l == LeverOn || number(l) > 0 || l == LeverUnattended && unattended
 }

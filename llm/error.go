@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Kind classifies why a model call failed. Adapters classify once, from
-// status, code and text; nobody else reads vendor texts.
+// Kind classifies why a model call failed. Adapters classify once, from status, code and text; no one else reads
+// vendor texts.
 type Kind string
 
 // Kinds.

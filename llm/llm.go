@@ -50,7 +50,7 @@ type Info struct {
 	Prices    Prices // empty if unknown
 	Images    bool   // accepts Image parts
 	NoTools   bool   // known not to accept tools
-	Assumed   bool   // nobody states Window, so it is assumed
+	Assumed   bool   // no one states Window, so it is assumed
 }
 
 // Route is the name a person uses for the model, "provider/model". It also
@@ -126,8 +126,8 @@ type ToolSpec struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Schema      json.RawMessage `json:"schema"` // JSON Schema of the argument object
-	// Vendor is a type by which a vendor knows the tool: a wire of theirs that has it sends it in the place of
-	// the description and the schema. All others leave it out.
+	// Vendor is the vendor's own type for the tool: a wire of theirs that has it sends it in the place of the
+	// description and the schema. All others leave it out.
 	Vendor string `json:"vendor,omitempty"`
 }
 
@@ -148,7 +148,7 @@ type CallDelta struct {
 }
 
 // Retry says that a wrapper will send the request again after Wait. The stream so far is void and will be streamed
-// anew.
+// again.
 type Retry struct {
 	Attempt int     // number of the next attempt; 1 if the first is delayed
 	Wait    float64 // seconds until then

@@ -70,8 +70,8 @@ type repairer struct {
 	pos int
 }
 
-// onlyProseFollows reports whether nothing behind the object raises doubt:
-// words, a code fence, or the same object again.
+// onlyProseFollows reports whether nothing after the object raises doubt: words, a code fence, or the same object
+// again.
 func (p *repairer) onlyProseFollows(args json.RawMessage) bool {
 	for {
 		p.space()
@@ -189,8 +189,7 @@ func (p *repairer) close(out []byte, closer byte) (json.RawMessage, bool) {
 	return append(out, closer), true
 }
 
-// separator reads the comma behind a member. A comma as the last thing of all
-// means that more was to come.
+// separator reads the comma after a member. A comma as the last thing of all means that more was to come.
 func (p *repairer) separator(closer byte) bool {
 	switch p.next() {
 	case ',':

@@ -45,7 +45,7 @@ func (i *Info) Add(e event.Event) {
 	switch b := e.Body.(type) {
 	case event.Opened:
 		i.Root, i.Labels = b.Root, b.Labels
-		if b.Parent != "" && e.Session == i.ID { // a fork works for nobody
+		if b.Parent != "" && e.Session == i.ID { // a fork works for no one
 			i.Parent = b.Parent
 		}
 	case event.Said:

@@ -20,7 +20,7 @@ func decodeArgs(raw json.RawMessage) (any, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return map[string]any{}, nil
 	}
-	// The scanner behind Valid also bounds how deep values nest.
+	// The scanner after Valid also bounds how deep values nest.
 	if !json.Valid(raw) {
 		var v any
 		return nil, fmt.Errorf("not JSON: %w", json.Unmarshal(raw, &v))

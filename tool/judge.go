@@ -10,8 +10,8 @@ import (
 // A Judge says whether a call may happen. Modes, rules, hooks and guards are all judges; an embedder can add
 // its own. Judges must be safe for concurrent use. Implementations are tested with harnesstest.TestJudge.
 //
-// A judge whose optional method Grants() bool returns false is skipped if nobody is present to approve and the
-// call needs approval already: its verdict would change nothing.
+// A judge whose optional method Grants() bool returns false is skipped if no one is present to approve and the call
+// needs approval already: its verdict would change nothing.
 type Judge interface {
 	// Judge gives a verdict on the call with the effects it would have. It must not change anything. A Go error
 	// or a panic counts as Deny: judges fail closed.

@@ -49,7 +49,7 @@ type Tool struct {
 	// this environment. A call may still have them.
 	Unshown []string
 
-	// Vendor is a type by which a vendor's models know the tool, see [llm.ToolSpec]; empty means there is none.
+	// Vendor is the vendor's own type for the tool, see [llm.ToolSpec]; empty means there is none.
 	Vendor string
 
 	// Form is the schema that the model sees instead of Schema, if not nil: a form that is easier to write.
@@ -68,7 +68,7 @@ type Tool struct {
 
 	// Preview shows a person the change that the call would make, such as a diff. Nil or an error means that the
 	// arguments are enough. The approval mentions a panic. If the error wraps [ErrInvalid], the call can't be made:
-	// it fails with this error, and nobody is asked, unless an earlier call of the same reply may change the
+	// it fails with this error, and no one is asked, unless an earlier call of the same reply may change the
 	// outcome, or the agent may not read the files that the call would change.
 	Preview func(ctx context.Context, c *Call) (string, error)
 
@@ -97,12 +97,12 @@ type Tool struct {
 	Calls bool
 
 	// AsksAhead says that a tool with Calls can request several approvals at once: [Call.Do] returns [ErrHeld] for
-	// a call that waits for a person, instead of waiting. Run may then continue with calls that do not depend
-	// on its result, and the person is asked about all of them together. Of those calls only the read-only ones
-	// may run meanwhile; for others, and for calls that must run after a waiting one, Do returns ErrHeld too.
-	// In the end, within seconds and when none of its calls is running, Run returns an error that wraps
-	// ErrHeld. inspan calls it again from its beginning after the decision. A call requested behind a waiting
-	// one runs only if Run reaches it again, which it need not: the waiting call may have failed.
+	// a call that waits for a person, instead of waiting. Run may then continue with calls that do not depend on
+	// its result, and the person is asked about all of them together. Of those calls only the read-only ones may
+	// run meanwhile; for others, and for calls that must run after a waiting one, Do returns ErrHeld too. In the
+	// end, within seconds and when none of its calls is running, Run returns an error that wraps ErrHeld. inspan
+	// calls it again from its beginning after the decision. A call requested after a waiting one runs only if Run
+	// reaches it again, which it need not: the waiting call may have failed.
 	AsksAhead bool
 
 	// Run performs the call. An error is data for the model: the call has failed, and the contents of Result
@@ -189,7 +189,7 @@ type Call struct {
 	Progress func(text string)
 	// Ask asks the person a question while the call runs, optionally with answers to choose from. It returns the
 	// person's answer, which need not be one of the options. Empty means they declined or did not answer in time.
-	// An error says that nobody can be asked. Ask is nil outside of Run, for a tool with Calls (which would ask
+	// An error says that no one can be asked. Ask is nil outside of Run, for a tool with Calls (which would ask
 	// again), and where there is never a person to ask. Safe for concurrent use.
 	Ask func(ctx context.Context, question string, options []string) (answer string, err error)
 	// Do calls another tool and waits for its end. That call is judged, stored, limited and interrupted like
@@ -359,8 +359,8 @@ const (
 // Words are the words of one simple command as its program would get them.
 type Words struct {
 	Argv []string // nil if a word can't be known before it runs
-	// Prefix is the shortest beginning of Argv by which a rule may allow this command and others that begin like
-	// it. Nil means no beginning is safe.
+	// Prefix is the shortest beginning of Argv that a rule must have to allow this command and others that begin
+	// like it. Nil means no beginning is safe.
 	Prefix []string
 	// Exact says that Argv is the whole command: no redirect and no variable adds to it.
 	Exact bool

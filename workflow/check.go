@@ -111,7 +111,7 @@ func (c *checker) add(path, what, remedy string) {
 	c.problems.add(p)
 }
 
-// inside reports whether a field is another one, or a part of it.
+// inside reports whether a field is another, or a part of it.
 func inside(field, of string) bool { return field == of || strings.HasPrefix(field, of+".") }
 
 // scope has the types of the values that steps of one list can refer to.

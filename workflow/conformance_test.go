@@ -90,7 +90,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// same holds that a workflow survives JSON, and is as good behind it.
+// same holds that a workflow survives JSON, and is as good after it.
 func same(t *testing.T, w *workflow.Workflow) {
 	t.Helper()
 	other, err := w.Clone()

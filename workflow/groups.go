@@ -137,7 +137,7 @@ type meter struct {
 // score rates the checks of a round: fewer failures are better, and then more passing checks.
 type score struct{ passed, failures int }
 
-// stalled records a round, and says why another one is not worthwhile; empty means it is.
+// stalled records a round, and says why another is not worthwhile; empty means it is.
 func (m *meter) stalled(steps []Step, f *frame, ends map[string]end) string {
 	now, checks, executed, why := score{}, 0, 0, ""
 	for _, s := range steps {

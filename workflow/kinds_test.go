@@ -285,7 +285,7 @@ inputs: {n: {type: integer}}
 	}
 }
 
-// TestIncluded checks that a workflow can be a step of another one, with its result.
+// TestIncluded checks that a workflow can be a step of another, with its result.
 func TestIncluded(t *testing.T) {
 	find := func(name string) (string, []byte, error) {
 		return name + ".yaml", []byte("name: " + name + `

@@ -296,7 +296,7 @@ func (p piecework) due(ctx context.Context) (any, end) {
 	})
 }
 
-// look is the interval at which a wait looks for its file.
+// look is the interval of a wait between two looks for its file.
 const look = 500 * time.Millisecond
 
 func (p piecework) file(ctx context.Context) (event.StepEnded, error) {

@@ -92,7 +92,7 @@ func complaint(err error) string {
 	return regexp.MustCompile(`^yaml: (line \d+: )?`).ReplaceAllString(err.Error(), "")
 }
 
-// lineOf returns the first line at which reading fails with the same message as for the whole file.
+// lineOf returns the first line where reading fails with the same message as for the whole file.
 func lineOf(data []byte, what string) int {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	return 1 + sort.Search(len(lines)-1, func(n int) bool {

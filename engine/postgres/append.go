@@ -163,7 +163,7 @@ const (
 	mostLine = 64 << 20 // bytes, as in a folder of sessions
 )
 
-// rests returns the lines behind their time, and the number of bytes that they will have.
+// rests returns the lines after their time, and the number of bytes that they will have.
 func (l *log) rests(bodies []event.Body) (rests [][]byte, size int64, err error) {
 	for _, body := range bodies {
 		line, err := event.Encode(event.Event{Session: l.id, Body: body})

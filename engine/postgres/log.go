@@ -63,7 +63,7 @@ func (l *log) begin() error {
 	return nil
 }
 
-// failed adds to an error what failed for which session.
+// failed adds the failed operation and the session to an error.
 func (l *log) failed(what string, err error) error {
 	return fmt.Errorf("%s session %s: %w", what, l.id, err)
 }

@@ -191,7 +191,7 @@ func (c *Client) Cancel(ctx context.Context, session string, why event.Cancelled
 		return err
 	}
 	err := c.Temporal.SignalWorkflow(ctx, session, "", CancelSignal, nil)
-	if _, none := errors.AsType[*serviceerror.NotFound](err); none { // nobody drives what is to be stopped
+	if _, none := errors.AsType[*serviceerror.NotFound](err); none { // no process drives what is to be stopped
 		return nil
 	}
 	return err
@@ -204,7 +204,7 @@ type Description struct {
 	Turns      int
 	Progress   Progress  // of the turn that goes on; zero if none does, or it has not said yet
 	Heard      time.Time // when it was reported
-	Attempt    int       // of the turn that goes on: 1, and more behind each worker that was lost; 0 means none does
+	Attempt    int       // of the turn that goes on: 1, and more after each worker that was lost; 0 means none does
 	Worker     string    // that has it
 	Failure    string    // why the attempt before did not end it
 	Resting    bool      // no worker has it, because that attempt has just failed, which was no wait for another worker

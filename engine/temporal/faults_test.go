@@ -162,7 +162,7 @@ func TestApproval(t *testing.T) {
 	if err := p.client.Approve(t.Context(), id, wrong); !errors.Is(err, temporal.ErrNoQuestion) {
 		t.Errorf("another question was answered: %v", err)
 	}
-	if err := p.client.Approve(t.Context(), id, yes); err != nil { // nobody is there to go on
+	if err := p.client.Approve(t.Context(), id, yes); err != nil { // no one is there to go on
 		t.Fatal(err)
 	}
 	p.worker()

@@ -88,7 +88,7 @@ func (t *turns) Turn(ctx context.Context, id string) (Outcome, error) {
 		return Outcome{}, err
 	}
 	o := running.OutcomeOf(st)
-	if drained && st.Active { // beside what asks there may be calls that nobody has begun
+	if drained && st.Active { // beside what asks there may be calls that no one has begun
 		o = Outcome{Standing: LetGo, Seq: st.Seq}
 		t.offer(ctx, id)
 	}

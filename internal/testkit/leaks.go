@@ -25,7 +25,7 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// After fails a test if it leaves a goroutine behind after all its cleanups: call it first.
+// After fails a test if it leaves a goroutine after after all its cleanups: call it first.
 func After(t testing.TB) { AfterWithin(t, Patience) }
 
 // AfterWithin is After with its own limit for the end of goroutines.

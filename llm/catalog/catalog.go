@@ -264,7 +264,7 @@ func (b *Book) model(vendor, id string) (Model, bool) {
 }
 
 // Sold returns the entry of a model of any vendor in the book, by a gateway's id: the vendor's own id, alone or
-// behind a vendor's name and a slash. It reports false for all other models, and for those with public weights.
+// after a vendor's name and a slash. It reports false for all other models, and for those with public weights.
 func (b *Book) Sold(id string) (llm.Info, bool) {
 	id = id[strings.LastIndexByte(id, '/')+1:]
 	for _, v := range b.Vendors {

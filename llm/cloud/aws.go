@@ -25,7 +25,7 @@ import (
 )
 
 // AWS is a transport that signs every request with Signature Version 4, or adds the bearer token that replaces a
-// signature. It signs the final body, so nothing may change a request behind it. The zero value works for Bedrock.
+// signature. It signs the final body, so nothing may change a request after it. The zero value works for Bedrock.
 // It is safe for concurrent use if Credentials and HTTP are.
 //
 // Errors before anything was sent are [*llm.Error]: KindAuth without credentials, KindInvalid without a region.

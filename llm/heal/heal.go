@@ -1,7 +1,7 @@
 // Package heal resends a request without the parts that a server has refused, and remembers them.
 //
 // A refusal that names a parameter, a tool, a role or a field becomes a [Fact] about that endpoint and model. It
-// holds for all later requests for a month; then the server is asked anew. The rule knows no vendor and no list of
+// holds for all later requests for a month; then the server is asked again. The rule knows no vendor and no list of
 // parameters: the named part must be in the refused request, and be optional. Any other refusal is final.
 //
 //	known := &heal.Facts{Path: path}

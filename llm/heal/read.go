@@ -126,9 +126,9 @@ func place(refusal json.RawMessage) string {
 	of := members(refusal)
 	for _, name := range []string{"param", "loc", "field"} {
 		var at string
-		_ = json.Unmarshal(of.get(name), &at) // stays "" if it is no text
+		_ = json.Unmarshal(of.get(name), &at) // stays "" if it is not text
 		var path []any
-		_ = json.Unmarshal(of.get(name), &path) // stays empty if it is no list
+		_ = json.Unmarshal(of.get(name), &path) // stays empty if it is not a list
 		for _, part := range path {
 			if part != "body" || at != "" {
 				at = strings.TrimPrefix(fmt.Sprintf("%s.%v", at, part), ".")
@@ -324,7 +324,7 @@ func recast(raw json.RawMessage, from, to string) json.RawMessage {
 		o := members(e)
 		var role, text string
 		_ = json.Unmarshal(o.get("role"), &role)    // stays "" if there is none
-		_ = json.Unmarshal(o.get("content"), &text) // stays "" if it is no text
+		_ = json.Unmarshal(o.get("content"), &text) // stays "" if it is not text
 		for i, m := range o {
 			switch {
 			case m.key == "role" && role == from:

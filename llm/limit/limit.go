@@ -37,7 +37,7 @@ type Limit struct {
 	// Path is the file with the state, shared by all processes that use the key; its folder is created if
 	// needed. Empty, or if the file can't be used: the state is kept in this process only.
 	//
-	// If the file is lost or damaged, the state starts anew: at worst a minute's worth is sent too early. On
+	// If the file is lost or damaged, the state starts over: at worst a minute's worth is sent too early. On
 	// systems without flock(2), processes may overwrite each other's state.
 	Path string
 	// Requests that may be sent in a minute; 0 means no limit.
@@ -159,7 +159,7 @@ func (l *Limit) look(ctx context.Context, p *place) {
 	l.change(ctx, func(s *pace, _ int64) { p.pause = s.pause })
 }
 
-// leave returns an unused place. Those behind it keep theirs. An interrupted caller does not wait for this.
+// leave returns an unused place. Those after it keep theirs. An interrupted caller does not wait for this.
 func (l *Limit) leave(ctx context.Context, p place) {
 	if p.requests == 0 && p.tokens == 0 && !p.probe {
 		return

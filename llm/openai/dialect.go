@@ -173,7 +173,7 @@ func dialectOf(at llm.Endpoint) (dialect, error) {
 	find := func(match func(dialect) bool) (dialect, bool) {
 		i := slices.IndexFunc(rows, match)
 		if i < 0 {
-			// An unknown gateway may have Claude behind it.
+			// An unknown gateway may have Claude after it.
 			return dialect{mockTools: true}, false
 		}
 		return rows[i], true

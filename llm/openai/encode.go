@@ -17,7 +17,7 @@ import (
 //     depends only on itself and those before it, so that a longer
 //     conversation only adds bytes at the end.
 //   - Tool messages hold text only. Images of results follow in the user
-//     message behind them.
+//     message after them.
 //   - Tools and calls use their aliases.
 //   - Reasoning goes back to the route that wrote it, in the field in which it
 //     came: a list of reasoning_details always; reasoning_content only in

@@ -22,7 +22,7 @@ import (
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
-// Model is one model behind a Chat Completions endpoint. It never retries.
+// Model is one model after a Chat Completions endpoint. It never retries.
 //
 // BaseURL is where "/chat/completions" is, such as "http://localhost:1234/v1". Dialect is one of [Dialects]; empty
 // means see [DialectOf]. A model of an unknown dialect answers every request with KindInvalid. The first byte has

@@ -87,9 +87,9 @@ func TestGoldenRequests(t *testing.T) {
 	wiretest.TestRequests(t, *update, table)
 }
 
-// families are models of each family behind servers that render its template or serve it. The models named have
-// the templates (tokenizer_config.json or chat_template.jinja at huggingface.co) that the requests are for; what
-// these, or the servers, refuse stands behind them:
+// families are models of each family after servers that render its template or serve it. The models named have the
+// templates (tokenizer_config.json or chat_template.jinja at huggingface.co) that the requests are for; what these,
+// or the servers, refuse stands after them:
 //
 //   - deepseek: deepseek-ai/DeepSeek-V3-0324, -R1-0528 and -V3.1; api-docs.deepseek.com (thoughts go back)
 //   - qwen: Qwen/Qwen2.5-Coder-7B-Instruct, Qwen3-32B, Qwen3-Coder-30B-A3B-Instruct and Qwen3.5 ("System message

@@ -276,7 +276,7 @@ func (s *scanner) parameters() bool {
 	return s.add(c.parameters(string(s.buf[c.start:]), s.cut), true, len(s.buf))
 }
 
-// behind reads the text after a body: another body, or the closer of the form.
+// after reads the text after a body: another body, or the closer of the form.
 func (s *scanner) behind() bool {
 	c := s.call
 	between := space + ",;"

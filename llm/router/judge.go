@@ -23,7 +23,7 @@ const (
 	judgeTime    = 15 * time.Second
 	judgeOutput  = 1024 // tokens, because some think before they answer
 	judgeBytes   = 4000 // of the task that a judge reads
-	judgeHard    = 7    // of 10, from which on a task is hard
+	judgeHard    = 7    // of 10; the least of a hard task
 
 	judgedHard, judgedEasy = "hard", "easy"
 )

@@ -13,7 +13,7 @@
 //		},
 //	}
 //
-// An answer takes three steps, each of which can be inspected:
+// An answer takes three steps, which you can inspect:
 //
 //  1. [Model.Features] extracts the features of a request: its length, the course of its run, whether it
 //     contains a secret. They depend on
@@ -56,8 +56,8 @@ const (
 // Model chooses among models. Only Routes are required; see [Model.Check] for the rules of the other fields.
 // The fields must not be changed once it is in use; then it is safe for concurrent use. Do not copy it.
 type Model struct {
-	// ID is the model's name: its route is "router/ID". Empty means the name of the first route's model, for which
-	// the others are fallbacks.
+	// ID is the model's name: its route is "router/ID". Empty means the name of the first route's model. The others
+	// are its fallbacks.
 	ID string
 	// Routes are the candidates.
 	Routes []Route

@@ -25,7 +25,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Provider is the name under which the model appears: "script/ID".
+// Provider is the displayed name of the provider of the model: "script/ID".
 const Provider = "script"
 
 // Model is the scripted model. The zero value has no script and follows

@@ -1,6 +1,6 @@
 package journeys_test
 
-// Calls that a tool asks for ahead, behind one that waits for a person.
+// Calls that a tool asks for ahead, after one that waits for a person.
 
 import (
 	"context"
@@ -194,7 +194,7 @@ func TestAheadIsNotWanted(t *testing.T) {
 	}
 }
 
-// TestReadAhead checks that a reading call runs behind a waiting call, unless that one may change what it reads.
+// TestReadAhead checks that a reading call runs after a waiting call, unless that one may change what it reads.
 func TestReadAhead(t *testing.T) {
 	l := &ledger{}
 	a := &inspan.Agent{
@@ -402,7 +402,7 @@ func TestNothingHeldWithoutAhead(t *testing.T) {
 	}
 }
 
-// TestAheadForTooLong checks that a program that continues without end behind a held call is stopped, so that the
+// TestAheadForTooLong checks that a program that continues without end after a held call is stopped, so that the
 // question is asked.
 func TestAheadForTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

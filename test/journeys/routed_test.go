@@ -55,7 +55,7 @@ func (s *strong) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 	return s.vendor.Stream(ctx, req)
 }
 
-// routing is an agent whose tool fails, behind a router of both.
+// routing is an agent whose tool fails, after a router of both.
 func routing(w weak, s *strong) (*inspan.Agent, *router.Model) {
 	m := &router.Model{
 		ID:     "auto",

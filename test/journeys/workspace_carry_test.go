@@ -87,7 +87,7 @@ func TestStateComesWithResults(t *testing.T) {
 	for _, last := range c.asked {
 		asked = append(asked, last.N)
 	}
-	// at the opening, the beginning of the run, behind the change and before the stop
+	// at the opening, the beginning of the run, after the change and before the stop
 	if want := []uint64{0, 1, 1, 2}; !slices.Equal(asked, want) {
 		t.Errorf("asked behind states %v, want %v", asked, want)
 	}

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// riddles are shapes that a reader stumbles over, each with a replacement. "There is no file" is plain English, "it is
-// no file" is not.
+// riddles are shapes that a reader stumbles over, each with a replacement. "There is not a file" is plain English,
+// "it is not a file" is not.
 var riddles = []struct {
 	shape  *regexp.Regexp
 	advice string

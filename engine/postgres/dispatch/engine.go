@@ -150,7 +150,7 @@ func (w *worker) drive(ctx context.Context, t postgres.Turn) postgres.TurnEnd {
 	if err != nil {
 		return failed(t, err)
 	}
-	if st = r.Status(); drained && st.Active { // beside what asks there may be calls that nobody has begun
+	if st = r.Status(); drained && st.Active { // beside what asks there may be calls that no one has begun
 		return postgres.TurnEnd{Again: true}
 	}
 	return rests(running.OutcomeOf(st))
@@ -176,7 +176,7 @@ func failed(t postgres.Turn, err error) postgres.TurnEnd {
 	return postgres.TurnEnd{Again: true, After: pause, Failed: err.Error()}
 }
 
-// free ends the turn of a session that nobody has to drive. If a lost process has its lease, that is released.
+// free ends the turn of a session that no process has to drive. If a lost process has its lease, that is released.
 func (w *worker) free(ctx context.Context, t postgres.Turn) postgres.TurnEnd {
 	ctx = context.WithoutCancel(ctx)
 	held, err := w.Store.Holder(ctx, t.Session)

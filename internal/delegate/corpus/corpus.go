@@ -53,7 +53,7 @@ type Set struct {
 	Sessions store.Store
 	// Only are the sources that can be opened, and files below them. Nil means every source that calls may read.
 	Only []event.Source
-	// Alone says that of sessions only the one for which the call works can be a source.
+	// Alone says that the only session that can be a source is the one of the call.
 	Alone bool
 	// Model returns the model that is asked about pieces. Nil means there is none. It is called once.
 	Model func(ctx context.Context) (llm.Model, error)

@@ -294,7 +294,7 @@ func (o *opening) page(ctx context.Context, at, blob string) error {
 	return o.add(ctx, source{Name: cleaned(o.call.Env.Clean, u.String()), Kind: kindPage, At: blob})
 }
 
-// sessions adds logs: of the calling session, of another one, or of all past ones.
+// sessions adds logs: of the calling session, of another, or of all past ones.
 func (o *opening) sessions(ctx context.Context, which string) (err error) {
 	ids := []string{which}
 	switch {
@@ -380,7 +380,7 @@ type listedSource struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`
 	Lines int64  `json:"lines"`
-	// Decoding is the encoding from which the text was decoded.
+	// Decoding is the encoding of the text.
 	Decoding decoding `json:"decoding,omitempty"`
 }
 

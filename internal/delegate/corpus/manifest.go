@@ -51,8 +51,8 @@ type source struct {
 	Lines  int64  `json:"lines"`
 	Digest string `json:"digest"`          // of the first Bytes
 	Stamp  string `json:"stamp,omitempty"` // metadata of a file when its content was read
-	// Decoding is the encoding from which a file is decoded; empty means it is read as it is. For UTF-16, all else
-	// is about the decoded text.
+	// Decoding is the encoding of a file; empty means it is read as it is. For UTF-16, all else is about the
+	// decoded text.
 	Decoding decoding `json:"decoding,omitempty"`
 }
 

@@ -79,7 +79,7 @@ func IsPage(name string) bool {
 	return kind == kindPage
 }
 
-// pageEffects returns the hosts from which a page is fetched.
+// pageEffects returns the hosts that a page is fetched from.
 func pageEffects(u *url.URL) (out []tool.Effect) {
 	for _, host := range web.Hosts(u) {
 		out = append(out, tool.Effect{Kind: tool.Network, Text: host})

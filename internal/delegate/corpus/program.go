@@ -28,7 +28,7 @@ var programSetup string
 //go:embed program_agent.md
 var ProgramAgent []byte
 
-// ProgramTool is the tool by which a model runs programs over a corpus.
+// ProgramTool is the tool that lets a model run programs over a corpus.
 const ProgramTool = "program"
 
 const (
@@ -45,7 +45,7 @@ type programArgs struct {
 	Code string `json:"code" jsonschema:"JavaScript; top-level await works"`
 }
 
-// Programs are the tools with which an agent answers by programs. The model knows the shown one; the hidden ones are
+// Programs are the tools of an agent that answers by programs. The model knows the shown one; the hidden ones are
 // called by programs.
 func (s *Set) Programs() (shown, hidden []tool.Tool) {
 	t := tool.New(ProgramTool, strings.TrimSpace(programDoc), func(ctx context.Context, c *tool.Call, in programArgs) (tool.Result, error) {

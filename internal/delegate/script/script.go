@@ -5,9 +5,9 @@
 // (modernc.org/quickjs, ES2023) with a limit on memory and on computing time. A script that fails, in whatever
 // way, costs that process and nothing else.
 //
-// A script reaches the world only by calls, each of which its owner makes for it. Its clock does not advance and
-// its random numbers follow from a seed, so a script that gets the same results does the same again. That is how it
-// survives a crash: it runs again from its beginning, and its owner has the results of its earlier calls.
+// A script reaches the world only by calls, which its owner makes for it. Its clock does not advance and its random
+// numbers follow from a seed, so a script that gets the same results does the same again. That is how it survives a
+// crash: it runs again from its beginning, and its owner has the results of its earlier calls.
 package script
 
 import (
@@ -70,8 +70,7 @@ type Script struct {
 	// Call makes a call and returns at once; wait waits for its result. Call is called in the script's order,
 	// by one goroutine; waits run concurrently. Their context ends with the script.
 	Call func(ctx context.Context, name string, args json.RawMessage) (wait func() Answer)
-	// Rests, if not nil, is called when the script makes no more calls until it gets the result of one for
-	// which it waits.
+	// Rests, if not nil, is called when the script makes no more calls until it gets a result that it waits for.
 	Rests func()
 	// Print gets the printed text, in order. Nil means it is dropped.
 	Print func(text string)

@@ -147,7 +147,7 @@ func TestBest(t *testing.T) {
 	const check, first = "run check", -2 // the one that was spawned first
 	for name, tc := range map[string]struct {
 		works []work
-		won   int // -1: nobody
+		won   int // -1: no one
 		want  []string
 	}{
 		"only one passes": {

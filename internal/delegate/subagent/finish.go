@@ -177,7 +177,7 @@ func (t *Team) waitForTask(ctx context.Context, by string) string {
 	st := t.session.Status()
 	list := st.Tasks
 	place := slices.IndexFunc(st.Children, func(c inspan.Child) bool { return c.Child == by })
-	first := func(now time.Time) string { // another one for each that waits
+	first := func(now time.Time) string { // another for each that waits
 		var ids []string
 		for i := range list.List {
 			if list.Claimable(&list.List[i], by, now) {

@@ -65,7 +65,7 @@ func (t *Team) removeCopy(ctx context.Context, child inspan.Child) error {
 }
 
 // write makes the steps, each only if its file is as the plan has seen it. If one fails, those before it are
-// undone; the returned files are those for which that failed.
+// undone; it returns the files whose undoing failed.
 func (m mergePlan) write(ctx context.Context, to tool.Files) ([]tool.File, error) {
 	var files []tool.File
 	for i, s := range m.steps {

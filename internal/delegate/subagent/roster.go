@@ -77,7 +77,7 @@ func (t *Team) isIdle(id string) bool {
 	return r != nil && !r.woken
 }
 
-// watchMailbox waits until an idle member has an unread message, whoever sent it, and wakes it.
+// watchMailbox waits until an idle member has an unread message, no matter who sent it, and wakes it.
 func (t *Team) watchMailbox(id string) {
 	if t.waitForMail(t.life, id, func() bool { return t.isIdle(id) }) {
 		_ = t.wake(t.life, id) // it fails with the session's log, so that nothing can be told anyway

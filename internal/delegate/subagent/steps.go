@@ -116,7 +116,7 @@ func (o Order) Wants(name string) bool {
 	return o.call != nil && o.call.call.Name == name || slices.Contains(o.Tools, name) || slices.Contains(o.Role.Tools, name)
 }
 
-// continuesWith reports whether a stopped run continues when the run for which it works does.
+// continuesWith reports whether a stopped run continues when its parent's run does.
 func continuesWith(s event.Stopped) bool {
 	switch s.Reason {
 	case event.ReasonCancelled, event.ReasonBudget, event.ReasonMaxTokens, event.ReasonRate:

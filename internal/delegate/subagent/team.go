@@ -43,8 +43,8 @@ type Team struct {
 	Sessions store.Store
 	// Roles returns the kinds of agents. The first of a name counts.
 	Roles func() []skill.Role
-	// Make makes the agent of a child. The child's own team is in the Order; an agent to which it is not wired
-	// (see [Team.Wire]) can't have children.
+	// Make makes the agent of a child. The child's own team is in the Order; an agent without it (see [Team.Wire])
+	// can't have children.
 	Make func(ctx context.Context, o Order, at inspan.Place) (*inspan.Agent, error)
 	// Trees stores the copies of the workspace for isolated children. Nil means children can't be isolated.
 	Trees *worktree.Store
@@ -125,7 +125,7 @@ type Order struct {
 
 	background bool
 	planner    string      // who approves its plan: "lead" or "person"; empty means it needs no approval, or has it
-	fork       string      // session of which it begins as a copy; empty means none
+	fork       string      // session that it begins as a copy of; empty means none
 	call       *singleCall // its only call, without a model; nil means it has a model
 	step       bool        // it works for a step of a workflow, and so alone
 	result     *result     // its required result; nil means text

@@ -111,7 +111,7 @@ type house struct {
 	orders []subagent.Order
 	minute *float64    // dollars of the tree; nil means no bound
 	store  store.Store // nil means in dir
-	usual  bool        // there is the bound that sessions have where nobody has set one
+	usual  bool        // there is the bound that sessions have where no one has set one
 	mu     sync.Mutex
 }
 

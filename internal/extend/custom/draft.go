@@ -24,7 +24,7 @@ const (
 	MaxDraft = 512 << 10 // bytes of the JSON of the whole draft
 )
 
-// Draft is a tool that a model has written and nobody has approved.
+// Draft is a tool that a model has written and no one has approved.
 type Draft struct {
 	Kind        string          `json:"kind"`
 	Name        string          `json:"name"`

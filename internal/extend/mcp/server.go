@@ -30,10 +30,10 @@ type Server struct {
 	Name string // [A-Za-z0-9_-]{1,40}
 
 	Command []string          // a program, looked up in PATH, and its arguments
-	Env     map[string]string // beside what every command finds in its environment
+	Env     map[string]string // in addition to what every command finds in its environment
 	Dir     string            // working directory, from the workspace; empty means the workspace
 	Hosts   []string          // that the program may reach, as in [tool.Box]
-	Read    []string          // absolute paths that it may read beside the workspace, such as where it is installed
+	Read    []string          // absolute paths that it may read in addition to the workspace, such as where it is installed
 	Write   []string          // absolute paths that it may change too, such as where it keeps what it knows
 
 	URL     string            // http, https, ws or wss
@@ -47,8 +47,8 @@ type Server struct {
 	Dial func(ctx context.Context) (io.ReadWriteCloser, error)
 
 	Source string // User, Project, Client, or "plugin NAME"
-	// Unpinned accepts the server's tools as they are and stores nothing about them: nobody is present to
-	// approve them, and other sessions may use the name for another server.
+	// Unpinned accepts the server's tools as they are and stores nothing about them: no one is present to approve
+	// them, and other sessions may use the name for another server.
 	Unpinned bool
 	// Trust says that the server's claims about its tools are believed. It only counts for the user's own
 	// servers.

@@ -123,8 +123,8 @@ func (s Server) box(ctx context.Context, env tool.Env, level tool.Level) tool.Bo
 	return b
 }
 
-// registries returns the hosts from which a package runner downloads the server, as most published
-// configurations do.
+// registries returns the hosts that a package runner downloads the server from, as most published configurations
+// do.
 func registries(program string) []string {
 	switch strings.TrimSuffix(filepath.Base(program), ".cmd") {
 	case "npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "bun":

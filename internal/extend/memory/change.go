@@ -202,7 +202,7 @@ func (f *file) accept(e Entry, today time.Time) (gone []item, err error) {
 		ErrFull, f.path, len(f.lines), f.size(), MaxLines, MaxBytes, stale)
 }
 
-// insert inserts a line behind the last entry, or at the end.
+// insert inserts a line after the last entry, or at the end.
 func (f *file) insert(line string) {
 	if len(f.lines) == 0 {
 		f.lines = []string{"# Memory\n", "\n", line + "\n"}

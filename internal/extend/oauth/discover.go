@@ -119,7 +119,7 @@ func fallback(origin string) server {
 		"/authorize", Token: origin + "/token", Register: origin + "/register"}}
 }
 
-// place is an address at which a resource may describe itself, and the identity it may claim there.
+// place is an address where a resource may describe itself, and the identity it may claim there.
 type place struct {
 	at  string
 	ids []string

@@ -36,7 +36,7 @@ type Plugin struct {
 	Name, Version, Description string
 	Author, Homepage, License  string
 	// Source is its origin: the absolute path of a folder, or the address of a git repository with "#REF" or
-	// "#REF:FOLDER" behind it.
+	// "#REF:FOLDER" after it.
 	Source string
 	Commit string // of a git source
 	Digest string // SHA-256 over paths, executable bits and contents of its files, in hexadecimal
@@ -74,9 +74,8 @@ type staged struct {
 func (s staged) discard() { os.RemoveAll(s.temp) }
 
 // Install copies a plugin into the store: a folder, or the content of a git repository at "https://host/path",
-// "ssh://...", "user@host:path" or "/path", with "#REF" behind it for a branch, a tag or a commit and
-// "#REF:FOLDER" or "#:FOLDER" for a folder in it. A path needs the # to count as a repository. The plugin is
-// not enabled.
+// "ssh://...", "user@host:path" or "/path", with "#REF" after it for a branch, a tag or a commit and "#REF:FOLDER"
+// or "#:FOLDER" for a folder in it. A path needs the # to count as a repository. The plugin is not enabled.
 //
 // An installed plugin from the same source with the same content stays as it is.
 func (s *Store) Install(ctx context.Context, from string) (Plugin, error) {

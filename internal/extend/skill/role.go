@@ -181,7 +181,7 @@ func (p *parser) fold(head map[string]any) {
 	known := []string{
 		"name", "description", "tools", "disallowedtools", "model", "permissionmode", "maxturns", "effort", "skills", "isolation", "background",
 		"throwaway", "hooks", "mcpservers", "memory",
-		"color", "initialprompt", // about its looks, and about agents that nobody starts
+		"color", "initialprompt", // about its looks, and about agents that no one starts
 	}
 	for _, key := range slices.Sorted(maps.Keys(head)) {
 		folded := strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(key))

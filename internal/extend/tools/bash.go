@@ -129,9 +129,8 @@ func (in bashArgs) onTerminal(sh *Shell) time.Duration {
 	return min(ttyUsual, sh.hard())
 }
 
-// needDir checks that the current directory is there. A command must not run
-// in another one instead, so the call fails; later calls start from the
-// workspace.
+// needDir checks that the current directory is there. A command must not run in another instead, so the call fails;
+// later calls start from the workspace.
 func needDir(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	f, err := c.Env.Files.Open(ctx, c.Cwd)
 	if err == nil {

@@ -42,8 +42,8 @@ func newScreen(input io.Writer) *screen {
 	return s
 }
 
-// answer passes on the terminal's answers until the terminal closes. An answer for which there is no room is lost: the
-// program is not reading.
+// answer passes on the terminal's answers until the terminal closes. An answer is lost if there is no room for it:
+// the program is not reading.
 func answer(term io.Reader, input io.Writer) {
 	buf := make([]byte, 4<<10)
 	for {

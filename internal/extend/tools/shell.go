@@ -217,7 +217,7 @@ func inPieces(command string) (pieces []string, whole string) {
 	return pieces, `"` + whole + `"`
 }
 
-// see waits for the end of a job and cleans up behind it.
+// see waits for the end of a job and cleans up after it.
 func (sh *Shell) see(j *job, ctx context.Context) {
 	defer j.cancel()
 	j.end.code, j.end.err = j.process.Wait()
@@ -376,8 +376,8 @@ func (r *shellReport) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// parse decodes the directory and the changes of the environment: a shell reports the environment at its start,
-// the directory, and the environment at its end, each with a NUL behind it. It reports false if the report is
+// parse decodes the directory and the changes of the environment: a shell reports the environment at its start, the
+// directory, and the environment at its end, each with a NUL after it. It reports false if the report is
 // incomplete, as after a kill or exec.
 func (r *shellReport) parse() (cwd string, left vars, ok bool) {
 	if first, rest, of := strings.Cut(r.buf.String(), "declared\x00"); of && first == "" {

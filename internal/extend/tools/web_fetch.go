@@ -18,8 +18,8 @@ import (
 var webFetchDoc string
 
 const (
-	// maxShownPage is how much of a page is shown at once, in bytes; a little less than the limit at which
-	// results are cut in the middle.
+	// maxShownPage is how much of a page is shown at once, in bytes; a little less than the limit that results are
+	// cut to in the middle.
 	maxShownPage = 28_000
 	shownPage    = 20_000
 )

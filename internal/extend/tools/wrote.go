@@ -74,7 +74,7 @@ func prepare(ctx context.Context, c *tool.Call, b tool.Box, effects []tool.Effec
 	return out
 }
 
-// madeFolders returns the paths of which commands make folders.
+// madeFolders returns the paths of folders that commands make.
 func madeFolders(effects []tool.Effect) []string {
 	var out []string
 	mkdir := false

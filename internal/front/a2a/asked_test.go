@@ -46,8 +46,8 @@ func TestContextOfTheirs(t *testing.T) {
 	}
 }
 
-// TestMessageTwice checks that a message which comes again begins nothing and answers nothing again, whether at once,
-// later, or after a restart; and that another one with the same id is another one.
+// TestMessageTwice checks that a message which comes again begins nothing and answers nothing again, whether at
+// once, later, or after a restart; and that another with the same id is another.
 func TestMessageTwice(t *testing.T) {
 	h := newHouse(t, "ask")
 	v := h.visitor(annsToken)

@@ -41,7 +41,7 @@ import (
 // Server gives tasks to agents that work in one workspace. Set the fields, serve, and Close it. Don't change
 // the fields while it serves; the methods are safe for concurrent use.
 type Server struct {
-	// Host opens the sessions. Its agents must not be Unattended, or nobody is asked.
+	// Host opens the sessions. Its agents must not be Unattended, or no one is asked.
 	Host *inspan.Host
 	// Root is the workspace.
 	Root string
@@ -50,8 +50,8 @@ type Server struct {
 	// DecideHere means that clients may not decide on calls that need consent; someone on this machine decides, for
 	// instance with 'inspan send --allow'. Clients may still answer other questions.
 	DecideHere bool
-	// URL is the address under which other agents reach the server; empty means the address that the card was
-	// requested from.
+	// URL is the address for other agents to reach the server; empty means the address that the card was requested
+	// from.
 	URL string
 
 	poolOnce sync.Once

@@ -44,7 +44,7 @@ func limit(n *int) int {
 	return max(0, *n)
 }
 
-// revive continues a run that nobody drives, for example after a crash. It returns nil if there is none, or
+// revive continues a run that no process drives, for example after a crash. It returns nil if there is none, or
 // another process drives it.
 func (v *handler) revive(ctx context.Context, r *record) (*running.Run, error) {
 	if s := state(r.status); s != sdk.TaskStateWorking {

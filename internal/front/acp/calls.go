@@ -150,7 +150,7 @@ func (v *view) progress(e event.Event, c *transcript.Call) {
 		return
 	}
 	if e.Time.Sub(shown.at) < progressEvery {
-		return // nobody reads faster, and the next update includes it
+		return // no one reads faster, and the next update includes it
 	}
 	shown.at = e.Time
 	v.updateCall(c, wire.SessionToolCallUpdate{Content: []wire.ToolCallContent{textContent(fenced(words.Result(c.Printed())))}})

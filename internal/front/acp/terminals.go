@@ -347,7 +347,7 @@ func (p *terminal) takeOutput(ctx context.Context, last bool) error {
 // overlap is how many bytes of the taken output are searched for, to find where the rest begins.
 const overlap = 4 << 10
 
-// newOutput returns the part of text behind what was taken; the beginning of text may have been dropped meanwhile.
+// newOutput returns the part of text after what was taken; the beginning of text may have been dropped meanwhile.
 // It returns false if the taken part is not in text unchanged.
 func (p *terminal) newOutput(text string, dropped bool) (string, bool) {
 	if !dropped {

@@ -410,7 +410,7 @@ func (e *evaluation) proposal() (*eval.Change, error) {
 	return &p.Change, nil
 }
 
-// settings returns the evaluated settings, their name, the files beside them, and the model in them.
+// settings returns the evaluated settings, their name, the files next to them, and the model in them.
 func (e *evaluation) settings() (name string, data []byte, beside []eval.File, err error) {
 	path := e.Config
 	name = text.Visible(strings.TrimSuffix(filepath.Base(path), ".toml"))

@@ -383,7 +383,7 @@ func (c *comparisons) gate(ctx context.Context, base, candidate string) (code in
 	return code, nil
 }
 
-// diff prints the first event at which two sessions differ.
+// diff prints the first event where two sessions differ.
 func (c *comparisons) diff(ctx context.Context, base, candidate string) error {
 	var ids [2]string
 	for i, name := range []string{base, candidate} {

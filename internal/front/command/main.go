@@ -104,8 +104,8 @@ type command struct {
 	ended   chan struct{} // closed when the command has ended
 }
 
-// numbered moves a negative number among the arguments behind all flags, since no flag has such a name: in
-// 'config set max_turns -1' it is a value.
+// numbered moves a negative number among the arguments after all flags, since no flag has such a name: in 'config
+// set max_turns -1' it is a value.
 func numbered(root *cobra.Command, args []string) []string {
 	cmd, rest, err := root.Find(args)
 	end := slices.Index(rest, "--")
@@ -134,7 +134,7 @@ func numbered(root *cobra.Command, args []string) []string {
 	return slices.Concat(strings.Fields(cmd.CommandPath())[1:], flags, []string{"--"}, values, rest[min(end+1, len(rest)):])
 }
 
-// takesNext reports whether the argument behind a flag is its value.
+// takesNext reports whether the argument after a flag is its value.
 func takesNext(cmd *cobra.Command, name string) bool {
 	flag := cmd.Flags().Lookup(name)
 	if flag == nil {

@@ -216,7 +216,7 @@ func (f *runFlags) unused(ctx context.Context, a *app.App) error {
 	return err
 }
 
-// alone locks a file in the state folder, for which other processes wait.
+// alone locks a file in the state folder. Other processes wait for it.
 func alone(ctx context.Context, a *app.App, name string) (*keep.Lock, error) {
 	if err := os.MkdirAll(a.StateDir, 0o700); err != nil {
 		return nil, err

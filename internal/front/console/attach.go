@@ -19,7 +19,7 @@ import (
 type Attachment struct {
 	Whole  bool    // show all events from the first one on, not only the current run
 	Reads  bool    // the transcript is the product, so all of it goes to standard output
-	Person *Person // steers the run and answers its questions; nil if nobody does
+	Person *Person // steers the run and answers its questions; nil if no one does
 	Leaves bool    // the end of the person's input means that they leave, as at a terminal
 
 	// Greeting is printed when signals are handled, so that it can mention keys; may be empty.
@@ -46,8 +46,8 @@ type Attachment struct {
 	Remember func(ctx context.Context, root string, scope event.Scope, rules []string) error
 }
 
-// Attach shows a session that another process drives. It returns the exit code of the run when the run stops,
-// or ExitDone if the person or a signal leaves. If nobody drives the session any more, that is an error, or
+// Attach shows a session that another process drives. It returns the exit code of the run when the run stops, or
+// ExitDone if the person or a signal leaves. If no process drives the session any more, that is an error, or
 // ExitWaiting if a question is open. It also returns ExitWaiting at a question after the end of the person's input.
 func (c *Console) Attach(ctx context.Context, s *inspan.Watch, a Attachment) (code int, err error) {
 	w := &attached{Attachment: a, console: c, session: s, told: map[string]bool{}}
@@ -89,7 +89,7 @@ type attached struct {
 	lines   <-chan string // what the person types; nil after the end of input
 	signals chan os.Signal
 
-	head   uint64          // the last event at the beginning, and again when nobody drove it any more
+	head   uint64          // the last event at the beginning, and again when no process drove it any more
 	seq    uint64          // the last event that was shown
 	asked  string          // the call that the person is asked about; empty if none
 	prompt *prompt         // where the answer comes from; nil if no question is open
@@ -101,7 +101,7 @@ type attached struct {
 	held   string          // such late input; Enter sends it to the model
 	left   bool            // the person has left
 	idle   bool            // the person was told that no run is in progress
-	gone   bool            // it seems that nobody drives the session any more
+	gone   bool            // it seems that no process drives the session any more
 	lost   bool            // the person was told that it can't be reached
 	cancel bool            // the person has interrupted the run
 	waits  bool            // a question is open, and the input that could answer it has ended
@@ -290,7 +290,7 @@ func (w *attached) withdrawQuestion(why string) {
 	w.closePrompt()
 }
 
-// watchDriver detects that nobody drives the session any more.
+// watchDriver detects that no process drives the session any more.
 func (w *attached) watchDriver(ctx context.Context) (bool, error) {
 	if !w.caughtUp() {
 		return true, nil

@@ -134,5 +134,5 @@ func (c *Console) control(run *inspan.Conductor, l line) {
 	if err != nil {
 		answer = fields{"subtype": "error", "request_id": l.ID, "error": err.Error()}
 	}
-	_ = c.PrintJSON(fields{"type": "control_response", "response": answer}) // the run notices if nobody reads
+	_ = c.PrintJSON(fields{"type": "control_response", "response": answer}) // the run notices if no one reads
 }

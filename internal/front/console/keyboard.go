@@ -23,8 +23,8 @@ const seeing = 500 * time.Millisecond
 // single keys. Then the terminal neither echoes nor edits, so the keyboard does.
 //
 // A lone y or n answers at once. Other keys, pasted text and the keys of lasting answers form a line that Enter
-// sends. The up and down arrows put the words of the choices into the line, and Tab begins a note behind such a word.
-// Text typed before a question is never its answer.
+// sends. The up and down arrows put the words of the choices into the line, and Tab begins a note after such a
+// word. Text typed before a question is never its answer.
 type keyboard struct {
 	tty  *os.File
 	echo io.Writer
@@ -203,7 +203,7 @@ func (k *keyboard) edit(q *prompt, text string) (line string, sent, ended bool) 
 	return "", false, false
 }
 
-// Arrow keys as single characters of a private area, which nobody types.
+// Arrow keys as single characters of a private area, which no one types.
 const (
 	arrowUp   = '\U000F0000'
 	arrowDown = '\U000F0001'
@@ -230,7 +230,8 @@ func (k *keyboard) choose(q *prompt, by int) {
 	fmt.Fprint(k.echo, q.choices[q.at])
 }
 
-// beginNote begins a note behind the word or key of a choice that allows the call; an empty line becomes the first one.
+// beginNote begins a note after the word or key of a choice that allows the call; an empty line becomes the first
+// one.
 func (k *keyboard) beginNote(q *prompt) {
 	if len(q.line) == 0 {
 		k.choose(q, 1)

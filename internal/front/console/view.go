@@ -26,7 +26,7 @@ type view struct {
 	account
 	out      io.Writer // for the model's words
 	fold     transcript.Fold
-	past     bool // show the person's messages too, since nobody has typed them here
+	past     bool // show the person's messages too, since no one has typed them here
 	warned   bool // the warning about denials was printed
 	written  bool // the model's line on standard output is open
 	reply    reply

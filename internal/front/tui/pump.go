@@ -9,11 +9,11 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// frame is the time between two frames while there is more than fits into one. Slow streams take two of these
-// for each frame: nobody reads faster, and drawing costs the same however little is new.
+// frame is the time between two frames while there is more than fits into one. Slow streams take two of these for
+// each frame: no one reads faster, and drawing costs the same however little is new.
 const frame = time.Second / 60
 
-// Most that one frame may bring, so that keys never wait behind output.
+// Most that one frame may bring, so that keys never wait after output.
 const (
 	frameText   = 32 << 10 // bytes of streamed text
 	frameEvents = 256

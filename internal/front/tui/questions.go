@@ -14,12 +14,12 @@ import (
 // questions shows the questions of the session, one at a time.
 //
 // A person who is typing when a question appears has not seen it yet, so keys pressed before the question was on
-// the screen for a while are not an answer: text goes into the prompt, for which the question steps back until
-// there is a pause, and keys that choose or send do nothing. Keys that leave and interrupt always work, since they
-// allow nothing.
+// the screen for a while are not an answer: text goes into the prompt, and the question steps back until there is a
+// pause, and keys that choose or send do nothing. Keys that leave and interrupt always work, since they allow
+// nothing.
 //
 // The key of a choice may be the first letter of its word, or of a sentence, so it is held back for a moment: the
-// rest of the word is dropped, with the Enter behind it. If other text follows, the held key is written after all.
+// rest of the word is dropped, with the Enter after it. If other text follows, the held key is written after all.
 type questions struct {
 	talk     *talk
 	composer *composer
@@ -157,7 +157,7 @@ func (q *questions) answerHeldKey() tea.Cmd {
 	return q.ask.answerHeldKey(q.clock())
 }
 
-// denyOverdue denies a call that nobody has decided on in time. In a run, that happens by itself.
+// denyOverdue denies a call that no one has decided on in time. In a run, that happens by itself.
 func (q *questions) denyOverdue() tea.Cmd {
 	pending, ok := q.talk.view.nextCallQuestion(nil)
 	if q.talk.running || q.talk.opening || !ok || pending.Until.IsZero() || q.clock().Before(pending.Until) {

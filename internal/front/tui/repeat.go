@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// repeater repeats a prompt in the open session, each time a while after the end of the previous run, whoever
-// began that.
+// repeater repeats a prompt in the open session, each time a while after the end of the previous run, no matter who
+// began it.
 type repeater struct {
 	talk *talk
 	on   *repeat // nil if nothing repeats

@@ -255,8 +255,8 @@ func (t *talk) onInputSent(msg inputSent) tea.Cmd {
 	return nil
 }
 
-// decide sends a decision into the current run, behind the person's note about it, if there is one. Without a
-// run, it collects the decisions on all waiting calls and begins a run with them.
+// decide sends a decision into the current run, after the person's note about it, if there is one. Without a run,
+// it collects the decisions on all waiting calls and begins a run with them.
 func (t *talk) decide(d event.Decided, note string) tea.Cmd {
 	told := event.Steered{Origin: event.OriginPerson, Parts: llm.Say(note)}
 	switch {

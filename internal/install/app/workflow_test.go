@@ -57,7 +57,7 @@ func makes(tool string, args map[string]any) llm.Parts {
 	return llm.Parts{llm.Call{Name: tool, Args: raw}}
 }
 
-// brings is an agent's result, and its last words behind it.
+// brings is an agent's result, and its last words after it.
 func brings(turn, from int, result map[string]any) llm.Parts {
 	if turn > from {
 		return llm.Say("That is all.")

@@ -100,7 +100,7 @@ func brief(list []tool.Tool) (out, known []tool.Tool) {
 // attended returns the tools that need a person who watches the session.
 func attended() []string { return []string{"ask_user", "render"} }
 
-// leastDaily is the window, in tokens, from which all everyday tools are described. In a smaller window they
+// leastDaily is the smallest window, in tokens, with a description of all everyday tools. In a smaller window they
 // would take a third of the prompt's share.
 const leastDaily = 16_000
 

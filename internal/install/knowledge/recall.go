@@ -25,8 +25,8 @@ func (k *Base) Search(ctx context.Context, words, root string, most int) (hits [
 	return k.Recall(ctx, recall.Query{Text: words, Root: root, Limit: most})
 }
 
-// Recall searches all sessions. Behind is the number of sessions that are not fully indexed yet. A damaged
-// index is rebuilt.
+// Recall searches all sessions. After is the number of sessions that are not fully indexed yet. A damaged index is
+// rebuilt.
 func (k *Base) Recall(ctx context.Context, q recall.Query) (hits []recall.Hit, behind int, err error) {
 	hits, behind, err = k.recall(ctx, q)
 	if errors.Is(err, recall.ErrDamaged) {

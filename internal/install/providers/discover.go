@@ -230,7 +230,7 @@ func list(ctx context.Context, p Provider, at llm.Endpoint) Found {
 	return f
 }
 
-// probe asks a local server, or one whose model nobody describes, for facts about a model that the settings don't
+// probe asks a local server, or one whose model no one describes, for facts about a model that the settings don't
 // set, and whether it supports tools. If the server doesn't respond, they stay unset.
 func (s *Set) probe(ctx context.Context, at *llm.Endpoint, p Provider) (noTools bool) {
 	if described, err := adapter(p.Kind, at); !p.Stays() && (err != nil || described.Info().Window > 0 || at.BaseURL == "") {

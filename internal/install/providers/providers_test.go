@@ -406,8 +406,8 @@ func TestRouter(t *testing.T) {
 	}
 }
 
-// TestFallback checks which models stand in for another: those without a key don't, and a cloud gets nothing private
-// behind a local model.
+// TestFallback checks which models stand in for another: those without a key don't, and a cloud gets nothing
+// private after a local model.
 func TestFallback(t *testing.T) {
 	away := config.Provider{Kind: "openai", BaseURL: "http://gateway.example"}
 	s := set(t, config.Config{

@@ -139,7 +139,7 @@ type Carrier struct {
 	moved   bool                     // the session was elsewhere before
 	known   map[event.Workspace]bool // states that the log of the session may name
 	gone    []string                 // blobs that last does not need
-	before  []string                 // blobs of earlier states that nobody returns to
+	before  []string                 // blobs of earlier states that no one returns to
 }
 
 // mark identifies the copy in a folder. Once adopted by the Nth state it belongs to the session; until then

@@ -98,7 +98,7 @@ func original(info store.Info, at map[string]string) string {
 	return at[info.Parent]
 }
 
-// Unmerged lists the copies of a session with changes that nobody has merged.
+// Unmerged lists the copies of a session with changes that no one has merged.
 func (t *Table) Unmerged(ctx context.Context, of string) (out []Copy, err error) {
 	all, err := t.Copies(ctx, of)
 	for _, c := range all {
@@ -119,7 +119,7 @@ func (t *Table) apart(ctx context.Context, id string) bool {
 }
 
 // Remove deletes a session forever, with the copies in which its agents have worked. One that someone drives stays,
-// and the error says how to join or stop that. So does one with a copy that holds changes which nobody has merged,
+// and the error says how to join or stop that. So does one with a copy that holds changes which no one has merged,
 // unless they are to be discarded.
 func (t *Table) Remove(ctx context.Context, id string, discard bool) error {
 	copies, err := t.own(ctx, id)

@@ -57,7 +57,7 @@ type Start struct {
 	Ended func() (code int, err error)
 }
 
-// Busy is the exit code of a process when another one drives the session.
+// Busy is the exit code of a process when another drives the session.
 const Busy = 4
 
 // Detach starts a program with arguments to carry out an order, see [Table.Ordered], and waits until its run
@@ -220,7 +220,7 @@ func (b *Background) announce(ctx context.Context, t *Table, s *inspan.Session, 
 	_ = t.KeepRunLog(b.Log, s.ID()) // otherwise the output is lost, but the log has all that matters
 	raw, err := json.Marshal(begun{s.ID(), warned})
 	if err == nil {
-		_, _ = b.report.Write(raw) // if nobody listens any more, the run continues
+		_, _ = b.report.Write(raw) // if no one listens any more, the run continues
 	}
 	b.Close()
 }

@@ -194,7 +194,7 @@ func (x *Exporter) done() bool {
 			idle = false
 		}
 	}
-	if len(x.followed) == 0 { // nobody will retry what could not be sent
+	if len(x.followed) == 0 { // no one will retry what could not be sent
 		x.dropLocked(0, x.why)
 	}
 	if idle = idle && len(x.queue) == 0; idle {

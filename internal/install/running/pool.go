@@ -235,8 +235,8 @@ func send(inputs []event.Body, to func(event.Body) error) error {
 	return nil
 }
 
-// work drives a session until it stops, or nobody answers for a while. If another process drives it, the inputs
-// are sent there.
+// work drives a session until it stops, or no one answers for a while. If another process drives it, the inputs are
+// sent there.
 func (p *Pool) work(ctx context.Context, id string, r *Run, inputs []event.Body) {
 	r.err = r.conduct.Run(ctx, inputs...)
 	select {
@@ -255,8 +255,8 @@ func (p *Pool) work(ctx context.Context, id string, r *Run, inputs []event.Body)
 	close(r.done)
 }
 
-// Drain begins no more runs, and releases each session like [Run.Detach]: the next driver continues behind what
-// was finished. It returns when no session is driven, or when ctx ends.
+// Drain begins no more runs, and releases each session like [Run.Detach]: the next driver continues after what was
+// finished. It returns when no session is driven, or when ctx ends.
 func (p *Pool) Drain(ctx context.Context) {
 	p.mu.Lock()
 	p.closed = true

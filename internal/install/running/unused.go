@@ -94,7 +94,7 @@ func (t *Table) Discard(ctx context.Context, list []Unused, rest Rest, told func
 	return err
 }
 
-// discard deletes a folder, after renaming it so that nobody finds it meanwhile.
+// discard deletes a folder, after renaming it so that no one finds it meanwhile.
 func discard(path string) error {
 	aside := filepath.Join(filepath.Dir(path), ".old-"+filepath.Base(path))
 	if err := errors.Join(os.RemoveAll(aside), os.Rename(path, aside)); err != nil {
@@ -161,7 +161,7 @@ func (t *Table) caches(used map[string]bool, rest Rest) []Unused {
 	})
 }
 
-// unused lists the folders in dir for which goes is true, unless they have changed since a time.
+// unused lists the folders in dir that goes accepts, unless they have changed since a time.
 func unused(dir, what string, goes func(name string) (bool, time.Time)) (out []Unused) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {

@@ -174,8 +174,8 @@ func (s *Set) begin(ctx context.Context, one Schedule, o Occasion) (_ Occasion, 
 	return o, false, nil
 }
 
-// learn starts a night of learning, which is no session. Nights take turns by themselves, and an occasion has one,
-// so a crash before the occasion is recorded starts nothing twice.
+// learn starts a night of learning, which is not a session. Nights take turns by themselves, and an occasion has
+// one, so a crash before the occasion is recorded starts nothing twice.
 func (s *Set) learn(one Schedule, o Occasion) error {
 	log, err := os.OpenFile(s.file(one.ID+".log"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

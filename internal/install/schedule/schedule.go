@@ -82,7 +82,7 @@ type Schedule struct {
 	Past  []Occasion        `json:"past,omitempty"` // recent ones, the oldest first
 }
 
-// Occasion is one time at which a run starts.
+// Occasion is one time when a run starts.
 type Occasion struct {
 	Key     string          `json:"key"` // unique
 	At      time.Time       `json:"at"`
@@ -163,7 +163,7 @@ func (s *Schedule) delay() time.Duration {
 	return time.Duration(binary.BigEndian.Uint64(sum[:8])%whole) * time.Second
 }
 
-// Next returns the next times at which runs start; none without a cron expression, or if paused.
+// Next returns the next start times of runs; none without a cron expression, or if paused.
 func (s *Schedule) Next(now time.Time, most int) (times []time.Time) {
 	c, err := s.times()
 	if err != nil || s.Cron == "" || s.Paused {
@@ -238,7 +238,7 @@ func (s *Schedule) flow(o Occasion) []string {
 	return out
 }
 
-// within returns the value at a path in another one; nil means missing.
+// within returns the value at a path in another; nil means missing.
 func within(value any, path string) any {
 	for path != "" && value != nil {
 		var name string

@@ -65,7 +65,7 @@ func (i *Import) codex() {
 	i.used(filepath.Join(i.root, "AGENTS.md"), "instructions of this folder")
 }
 
-// codexRules imports command rules. They are calls in a program, of which only plain ones are understood.
+// codexRules imports command rules. They are calls in a program. Only plain ones are understood.
 func (i *Import) codexRules(path string) {
 	data, ok := i.text(path)
 	if !ok {

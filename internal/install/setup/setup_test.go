@@ -358,8 +358,8 @@ func TestUncheckedKey(t *testing.T) {
 	}
 }
 
-// TestOffline takes the scripted model, by its name, its title and its place in the list, which is
-// the last. Nobody can take it for an AI.
+// TestOffline takes the scripted model, by its name, its title and its place in the list, which is the last. No one
+// can take it for an AI.
 func TestOffline(t *testing.T) {
 	for _, typed := range []string{"script", "offline script", "6"} {
 		a := home(t, "")

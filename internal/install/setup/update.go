@@ -9,8 +9,8 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// HowToUpdate returns the steps by which a person replaces the program at a path with a newer release, by the way
-// in which it was installed.
+// HowToUpdate returns the steps for a person to replace the program at a path with a newer release, by the way in
+// which it was installed.
 func HowToUpdate(program string) string {
 	dir := filepath.Dir(keep.Real(program))
 	exists := func(path string) bool { _, err := os.Lstat(path); return err == nil }

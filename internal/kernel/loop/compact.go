@@ -73,7 +73,7 @@ func (s *State) measure(b event.Replied) {
 		fixed = min(max(whole, 1/maxRatio), maxRatio)
 	}
 	if old.Route == b.Route && old.Messages > 0 && old.Messages <= len(s.Messages) {
-		// The growth is more accurate than the total, to which providers add tokens of their own.
+		// The growth is more accurate than the total, because providers add tokens of their own to that.
 		counted -= old.Tokens
 		estimated = tokens(s.Messages[old.Messages:])
 		fixed = old.Fixed

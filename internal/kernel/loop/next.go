@@ -263,7 +263,7 @@ func (s *State) Spent() (reason event.Reason, detail string) {
 
 const timeUsed = "%.0f seconds used of %.0f"
 
-// reasonOf returns the reason for which a run stops after a failed request.
+// reasonOf returns the reason why a run stops after a failed request.
 func reasonOf(cause llm.Kind) event.Reason {
 	switch cause {
 	case llm.KindRefused:

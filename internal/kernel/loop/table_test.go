@@ -176,7 +176,7 @@ func TestTimeOfARun(t *testing.T) {
 	}
 	pass(0, event.Switched{Limits: &event.Limits{Seconds: 60}})
 	pass(0, said("x"))
-	pass(time.Hour, event.Claimed{Epoch: 1}) // nobody was there to do it
+	pass(time.Hour, event.Claimed{Epoch: 1}) // no one was there to do it
 	pass(0, event.Asked{Turn: 1})
 	pass(10*time.Second, reply(llm.StopCalls, call("1", "w"), call("2", "w")))
 	pass(0, allowed("1", read("/a")))

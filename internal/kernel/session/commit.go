@@ -50,7 +50,7 @@ func (c *commit) wait(end int64, sync func() error) error {
 	return c.err
 }
 
-// syncLog makes the written data durable, and records that beside the log.
+// syncLog makes the written data durable, and records that next to the log.
 func (l *Log) syncLog() error {
 	l.mu.Lock()
 	out, end := l.out, l.tail.Off

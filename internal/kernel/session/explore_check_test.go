@@ -175,7 +175,7 @@ type exploration struct {
 	wrong           []string // what was, in the first play in which something was
 }
 
-// visit plays a script and all that have up to left happenings more behind it, until something is wrong.
+// visit plays a script and all that have up to left happenings more after it, until something is wrong.
 func (x *exploration) visit(t *testing.T, script []int, left int) (goOn bool) {
 	if left == 0 {
 		if x.skipped++; x.skipped%x.every != 0 {

@@ -43,8 +43,8 @@ const (
 
 var happenings = []happening{nothing, words, interrupt, again, die, takeover, fork, compact}
 
-// can reports whether something may happen at a place. What may happen behind an append as well
-// as before the next one happens there.
+// can reports whether something may happen at a place. What may happen after an append as well as before the next
+// one happens there.
 func (h happening) can(place string) bool {
 	return !strings.HasPrefix(place, "after") || h == words || h == die || h == again && place == "after waiting"
 }

@@ -117,7 +117,7 @@ func (s *Store) Search(ctx context.Context, match *regexp.Regexp) iter.Seq2[stor
 	}
 }
 
-// longSearch is the number of hits of a session from which its search waits until they are wanted.
+// longSearch is the number of hits of a session after which its search waits until they are wanted.
 const longSearch = 1000
 
 // searchSome searches sessions, as many at once as there are processors, and yields the hits in order.

@@ -17,7 +17,7 @@ import (
 // which a session reads at its start. All other files are shared by concurrent sessions.
 func (c Change) DrawnFor() bool { return knowledge.IsInstructions(c.File) }
 
-// arms returns the canaries of a workspace for which its sessions draw.
+// arms returns the canaries that sessions of a workspace draw for.
 func (b *Book) arms(root string) (out []*Proposal) {
 	for _, p := range b.Proposals() {
 		if p.Step == Canaried && p.Change.Root == root && p.Change.DrawnFor() {

@@ -45,7 +45,7 @@ const (
 	around      = 3 // least number of lines in a piece before and after the change
 )
 
-// NewChange returns the change between two contents of a file; an empty content means that there is no file.
+// NewChange returns the change between two contents of a file; an empty content means that there is not a file.
 func NewChange(root, file, before, after string) (Change, error) {
 	c := Change{Root: root, File: filepath.ToSlash(filepath.Clean(file)), Old: before, New: after}
 	for what, text := range map[string]string{

@@ -29,7 +29,7 @@ func (p place) dir() string  { return filepath.Join(p.root, p.name) }
 func (p place) work() string { return filepath.Join(p.dir(), "work") }
 func (p place) home() string { return filepath.Join(p.root+"-homes", p.name) }
 
-// checked returns the folder to which the checker is copied, once the agent has ended.
+// checked returns the folder that the checker is copied to, once the agent has ended.
 func (p place) checked() string { return filepath.Join(p.dir(), "check") }
 
 // state returns the folder for the caches of the checker's sandboxes, so that they never use what the agent's

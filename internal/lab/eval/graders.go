@@ -39,8 +39,8 @@ type Grader struct {
 	// Command is a program that judges, run like a checker. It reads a [judged] as JSON. It passes the work by ending
 	// with 0, or prints a score with a reason, as a rubric's model does.
 	Command []string `toml:"command"`
-	// Rubric is the text by which a model judges; Model is that model. It is meaningless before it is calibrated, see
-	// 'inspan eval calibrate'.
+	// Rubric is the criterion for a model that judges; Model is that model. It is meaningless before it is
+	// calibrated, see 'inspan eval calibrate'.
 	Rubric string  `toml:"rubric"`
 	Model  string  `toml:"model"`
 	Pass   float64 `toml:"pass"` // least score of a command or rubric, from 0 to 1; 0 means 0.5

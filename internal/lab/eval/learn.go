@@ -90,7 +90,7 @@ type Book struct {
 	open      map[string]Entry
 }
 
-// The rates at which a proposal moves on.
+// The error rates of the steps of a proposal.
 const (
 	Screen  = 0.10 // one-sided p on dev above which held-out tasks are not looked at
 	Promote = 0.05 // chance that any of the useless proposals is promoted, for each suite

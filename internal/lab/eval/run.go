@@ -53,7 +53,7 @@ type Plan struct {
 	Repos    string  // as for [OpenSuite]
 	Config   string  // name
 	Settings []byte  // a settings file
-	Beside   []File  // what trials find beside it, by path
+	Beside   []File  // what trials find next to it, by path
 	Proposal *Change // what the trials include; nil means only settings
 	Without  bool    // they have its file without the change
 	Model    string  // empty means that of the settings
@@ -120,8 +120,8 @@ func (r *Runner) Begin(p Plan) (*Run, error) {
 	return &h.Run, r.folder().add(h, p.Settings, p.Beside)
 }
 
-// propose gives the trials of a run the file of a proposal. Settings and files beside the person's settings, which are in the
-// folder own, are changed in place. Other files are lent to the workspaces.
+// propose gives the trials of a run the file of a proposal. Settings and files next to the person's settings, which
+// are in the folder own, are changed in place. Other files are lent to the workspaces.
 func (h *header) propose(p *Plan, own string) error {
 	c := *p.Proposal
 	h.Proposal, h.Without, h.Settings = c.ID(), p.Without, h.Pinned

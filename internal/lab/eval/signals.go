@@ -216,9 +216,8 @@ func (b *Book) Watch(id string, signals []Signal) (Entry, error) {
 	return b.next(e), nil
 }
 
-// Limits above which a session counts as expensive: a multiple of the median of those before it, of which there
-// must be a least number. That median includes both kinds of sessions, so a harmless change makes none more
-// expensive.
+// Limits above which a session counts as expensive: a multiple of the median of those before it, if there are
+// enough of them. That median includes both kinds of sessions, so a harmless change makes none more expensive.
 const (
 	dearTimes  = 2
 	leastCosts = 5

@@ -280,8 +280,7 @@ func unpinned(name string, data []byte) []byte {
 	return out
 }
 
-// folderDigest returns the digest of a folder's content. As, if not nil, returns the content by which a file
-// counts.
+// folderDigest returns the digest of a folder's content. As, if not nil, returns the content that counts instead.
 func folderDigest(dir string, as func(name string, data []byte) []byte) (string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

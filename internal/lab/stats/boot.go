@@ -63,7 +63,7 @@ func percentile(sorted []float64, p float64) float64 {
 	return sorted[low]
 }
 
-// Median returns the median of values, of which there is at least one.
+// Median returns the median of one or more values.
 func Median(values []float64) float64 {
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)

@@ -29,8 +29,8 @@ type Proxy struct {
 	Refused func(host, reason string)
 	// Swap replaces stand-ins for secrets in requests. Nil means none are replaced.
 	Swap *Swap
-	// Fetches are hosts from which processes may only fetch: other requests get 405, and further data is
-	// removed. It needs a Swap, to inspect encrypted requests.
+	// Processes may only fetch from the hosts in Fetches: other requests get 405, and further data is removed. It
+	// needs a Swap, to inspect encrypted requests.
 	Fetches Hosts
 	// Fetched is called for each request to a host of Fetches, concurrently. May be nil.
 	Fetched func(host string)

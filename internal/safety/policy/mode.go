@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Unanswered returns a warning about calls that a mode denies if nobody can answer, with remedies; empty if the mode
-// denies little.
+// Unanswered returns a warning about calls that a mode denies if no one can answer, with remedies; empty if the
+// mode denies little.
 func Unanswered(mode tool.Mode) string {
 	denied := map[tool.Mode]string{
 		tool.ModeAsk:  "every change, and every command that is not proven to only read",

@@ -23,7 +23,7 @@ const (
 // longestPlaceholder exceeds the length of every placeholder, in bytes.
 const longestPlaceholder = len(opening) + longestTag + 1 + 2*formLen + 1
 
-// lost can't be resolved. It replaces secrets for which a vault has no room.
+// lost can't be resolved. It replaces secrets that a vault has no room for.
 const lost = opening + "0]"
 
 // digest identifies a text under a key, so that a guess of the text can't be verified without the key.

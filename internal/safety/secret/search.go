@@ -55,7 +55,7 @@ func (s *search) next() (hit, bool) {
 	return h, true
 }
 
-// wins reports whether a hit takes precedence over another one.
+// wins reports whether a hit takes precedence over another.
 func (h hit) wins(other hit) bool {
 	switch {
 	case h.from != other.from:

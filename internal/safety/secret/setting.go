@@ -87,8 +87,8 @@ func (s *scanner) setting(i int) (Found, bool) {
 	return s.judge(&v)
 }
 
-// named matches a pair of attributes or lines, the first of which names the value in the second:
-// key="ClearTextPassword" value=, "name": "DB_PASSWORD", "value":, - name: DB_PASSWORD.
+// named matches a pair of attributes or lines: the first names the value in the second: key="ClearTextPassword"
+// value=, "name": "DB_PASSWORD", "value":, - name: DB_PASSWORD.
 var named = regexp.MustCompile(`(?i)\b(?:name|key|parameterkey|id)["']?\s*[=:]\s*["']?([\w.:-]+)["']?[\s,]+["']?(?:parameter)?value$`)
 
 // defaulted matches a variable of Terraform up to its value: variable "db_password" { default.

@@ -20,8 +20,8 @@ const mostLearned = 1 << 10
 // same secret. A vault knows only the values that it was given or has seen: it can't resolve others. Everything
 // found is kept in memory as long as the vault.
 //
-// Text that looks like a placeholder is treated as one, whoever wrote it. Resolve only text that a person or a
-// judge has approved.
+// Text that looks like a placeholder is treated as one, no matter who wrote it. Resolve only text that a person or
+// a judge has approved.
 type Vault struct {
 	// Key creates the placeholders. With the key, short secrets can be guessed, so it must be as secret as they
 	// are. Without a key, placeholders must not be shown to anyone who must not learn the secrets. Set it

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// wrapper judges programs that run another one. It reports whether the name is one. No rule may allow a wrapper
-// by its name.
+// wrapper judges programs that run another. It reports whether the name is one. No rule may allow a wrapper by its
+// name.
 func (c *call) wrapper() bool {
 	switch c.name {
 	case "env":

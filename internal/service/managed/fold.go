@@ -4,7 +4,7 @@ package managed
 // log. The transcript's fold describes the session; this one gives it the form of the wire.
 //
 //   - Each of our events becomes none, one or several of theirs. An id consists of our event's number and an index. So
-//     folding the log again yields the same events with the same ids, and those behind any of them.
+//     folding the log again yields the same events with the same ids, and those after any of them.
 //   - The message and the thinking of a reply have the number of the request, because previews name them before the reply
 //     exists.
 //   - A call is emitted when its verdict is known. A call that asks is emitted when it can be answered.

@@ -128,7 +128,7 @@ func checkEndpoint(field, tenant, address string) error {
 	return server.CheckElsewhere(field, tenant, u)
 }
 
-// account returns the account under which the tokens of a credential are stored.
+// account returns the account name of the stored tokens of a credential.
 func (k keptCredential) account() oauth.Account {
 	return oauth.Account{
 		Name: secretOfCredential + k.Secret, Resource: k.Server, Server: &oauth.Endpoints{Token: k.Refresh.Endpoint}, ClientID: k.Refresh.Client,

@@ -211,7 +211,7 @@ func (in newSession) settle(d *door) (k keptSession, spec server.Spec, err error
 	if err != nil {
 		return k, spec, err
 	}
-	own := &door{Visit: d.Behalf(d, d.Name(), d.Tenant(), "")} // the agent has its skills, whoever begins the session
+	own := &door{Visit: d.Behalf(d, d.Name(), d.Tenant(), "")} // the agent has its skills, no matter who begins the session
 	if a.Skills, err = own.pinned(a.Skills); err != nil {
 		return k, spec, err
 	}

@@ -285,7 +285,7 @@ func (d *door) changeWork(f func(k *keptWork, now time.Time) error) (w shownWork
 	id := d.r.PathValue("work")
 	if _, err := d.Object(ofWork(environment), id); err != nil {
 		if d.Grant() != nil {
-			return w, k, lost() // the session has another one by now
+			return w, k, lost() // the session has another by now
 		}
 		return w, k, missing("work", id)
 	}
@@ -369,7 +369,7 @@ func (d *door) beatWork() (any, error) {
 	}, nil
 }
 
-// stopWork ends an item, or asks its holder to. A running session gets another one.
+// stopWork ends an item, or asks its holder to. A running session gets another.
 func (d *door) stopWork() (any, error) {
 	var in struct {
 		Force bool `json:"force"`

@@ -437,7 +437,7 @@ func (i *item) history(ctx context.Context) (all []json.RawMessage, err error) {
 	}
 }
 
-// stream sends the events behind one, and returns the last one that it has sent.
+// stream sends the events after one, and returns the last one that it has sent.
 func (i *item) stream(ctx context.Context, last string, to chan<- []json.RawMessage) (string, error) {
 	body, err := i.remote.Stream(ctx, i.events()+"/stream", last)
 	if err != nil {

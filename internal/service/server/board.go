@@ -97,8 +97,7 @@ type seen struct {
 }
 
 // glance returns everything that the visitor sees: tasks without a session, and sessions that don't work for
-// another one. It reads only sessions that may have a question or are among the first, and again after they
-// grow.
+// another. It reads only sessions that may have a question or are among the first, and again after they grow.
 func (c *call) glance() (out []seen, err error) {
 	for _, t := range c.Unfinished(func(t *Task) bool { return t.Session == "" }) {
 		out = append(out, seen{&running.Row{Name: cmp.Or(t.Spec.Prompt, t.Spec.GitHub, t.ID), Root: t.Workspace, Modified: t.Created, Words: t.Why}, &t})

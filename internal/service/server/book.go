@@ -24,7 +24,7 @@ const (
 	ofLeader   = "leader" // address of the server that has the lease of the book
 )
 
-// book is the server's state: a fold over its log, to which other processes write as well.
+// book is the server's state: a fold over its log, which other processes write too.
 type book struct {
 	log    *ledger
 	redact func(event.Body) event.Body
@@ -361,8 +361,8 @@ func (b *book) taskOf(session string) (Task, bool) {
 	return t.copied(), true
 }
 
-// list returns the tasks for which keep is true, newest first, starting behind the one with the id after, and
-// at most so many.
+// list returns the tasks that keep accepts, newest first, starting after the one with the id after, and at most so
+// many.
 func (b *book) list(after string, most int, keep func(*Task) bool) (out []Task) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -382,7 +382,7 @@ func (b *book) list(after string, most int, keep func(*Task) bool) (out []Task) 
 // open returns the tasks that are not over, oldest first, without their histories.
 func (b *book) open() []Task { return b.openIf(func(*Task) bool { return true }) }
 
-// openIf returns those of them for which keep is true. Keep must not change them.
+// openIf returns those that keep accepts. Keep must not change them.
 func (b *book) openIf(keep func(*Task) bool) (out []Task) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -256,8 +256,8 @@ func (x *exchange) read(messages []message) error {
 	return nil
 }
 
-// after returns the key by which the client can continue the conversation after this reply: its next request
-// begins with the same messages.
+// after returns the key that lets the client continue the conversation after this reply: its next request begins
+// with the same messages.
 func (x exchange) after(by, answer string) string {
 	history := x.history + fmt.Sprintf("User: %s\n\nYou: %s\n\n", x.text, answer)
 	return exchange{model: x.model, system: x.system, history: history}.so(by)

@@ -216,8 +216,8 @@ func kills(t *testing.T) int {
 	return n
 }
 
-// TestKill kills the real server at random moments with many tasks. Every task ends, no call is made twice, no task is
-// there twice, and clients that continue behind their last event see each event once.
+// TestKill kills the real server at random moments with many tasks. Every task ends, no call is made twice, no task
+// is there twice, and clients that continue after their last event see each event once.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	tasks := 30

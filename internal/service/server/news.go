@@ -248,7 +248,7 @@ func (b *book) enabledHooks() (ids []string) {
 	return ids
 }
 
-// next returns the next notice for a webhook behind a position in the book, and the number of the event that last
+// next returns the next notice for a webhook after a position in the book, and the number of the event that last
 // defined the webhook; 0 means it gets no more notices.
 func (b *book) next(id string, behind uint64, n int) (found *notice, seq uint64) {
 	b.mu.Lock()
@@ -260,7 +260,7 @@ func (b *book) next(id string, behind uint64, n int) (found *notice, seq uint64)
 	return b.behind(h, behind, n), h.seq
 }
 
-// behind returns the next notice for a webhook; nil means none. The caller holds the lock.
+// after returns the next notice for a webhook; nil means none. The caller holds the lock.
 func (b *book) behind(h *hook, seq uint64, n int) *notice {
 	i, _ := slices.BinarySearchFunc(b.notices, seq, func(n notice, seq uint64) int { return cmp.Compare(n.seq, seq) })
 	for _, c := range b.notices[i:] {

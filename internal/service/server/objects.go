@@ -123,7 +123,7 @@ func (e *Edit) permitted() error {
 		switch {
 		case !is || r.Of == ofRewind: // of a task that it sees
 		case r.Of == ofTask:
-			task = true // it belongs to the object beside it
+			task = true // it belongs to the object next to it
 		default:
 			var k kept
 			_ = json.Unmarshal(r.Value, &k) // nothing, if it is removed
@@ -201,7 +201,7 @@ func (v *Visit) Object(of, id string) (Object, error) {
 	return v.object(of, id)
 }
 
-// Own is [Visit.Object] limited to the visitor's own tenant, to which everything that it makes is limited.
+// Own is [Visit.Object] limited to the visitor's own tenant, as is everything that it makes.
 func (v *Visit) Own(of, id string) (Object, error) {
 	o, err := v.Object(of, id)
 	if err == nil && o.Tenant != v.who.tenant {

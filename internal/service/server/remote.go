@@ -110,7 +110,7 @@ func (r *Remote) Copy(ctx context.Context, session string) (string, error) {
 	return t.Session, err
 }
 
-// Points lists the points to which a session there can be rewound, oldest first.
+// Points lists the points where a session there can be rewound to, oldest first.
 func (r *Remote) Points(ctx context.Context, session string) ([]running.Point, error) {
 	var out pointList
 	err := r.Call(ctx, http.MethodGet, "/api/v1/sessions/"+url.PathEscape(session)+"/points", nil, &out)

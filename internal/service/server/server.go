@@ -115,8 +115,8 @@ type Setup struct {
 	Options app.Options
 	// Dir is the folder of the workspaces of tasks that name no folder.
 	Dir string
-	// State is the folder of the data of Sessions, to which agents have no access: its disk is watched like that of
-	// Dir, and doors store secrets there. Empty means there is none, and they store no secrets.
+	// State is the folder of the data of Sessions, which agents can't access: its disk is watched like that of Dir,
+	// and doors store secrets there. Empty means there is none, and they store no secrets.
 	State string
 	// Floor is the number of bytes that must stay free on these disks: with less, no task begins, and running ones
 	// pause. 0 means any number.
@@ -157,8 +157,8 @@ type Setup struct {
 	Workflows func() []*workflow.Workflow
 	// Schedules start scheduled runs on this machine, in addition to the tasks. Nil means this server runs none.
 	Schedules *schedule.Set
-	// GitHub is where issues and pull requests are read. Its token is only for tasks without a tenant: a tenant
-	// could otherwise read things with it to which it has no right.
+	// GitHub is where issues and pull requests are read. Its token is only for tasks without a tenant: otherwise a
+	// tenant could read things that it has no right to.
 	GitHub forge.Site
 	// OIDC also lets in tokens of an identity provider. Without an issuer there is none.
 	OIDC OIDC

@@ -26,10 +26,10 @@ import (
 
 // Among configures one of several servers.
 type Among struct {
-	// Advertise is the URL at which the others reach this server, http://host:port. Empty means its address, which
+	// Advertise is the URL for other servers to reach this one, http://host:port. Empty means its address, which
 	// then must name one host.
 	Advertise string
-	// OnStandby is called with the address of the leader for which this server stands by, and with an empty text
+	// OnStandby is called with the address of the leader that this server stands by for, and with an empty text
 	// when it leads itself. Nil means it is not called.
 	OnStandby func(leader string)
 	// NewOwner makes the owner's token of this server that of all of them. Without it, a server does not start
@@ -54,7 +54,7 @@ const (
 // ServeAmong is [Server.Serve] for one of several servers of a store. It fails with [ErrTakenOver] if it has
 // led and another leads now. The caller starts it again, to stand by.
 func (s *Server) ServeAmong(ctx context.Context, d Door, a Among, grace time.Duration) (err error) {
-	// A server without a token joins the others with theirs, of which the book has the digest.
+	// A server without a token joins the others with theirs, whose digest is in the book.
 	if s.Owner, err = netguard.KnownToken(d.TokenFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -272,7 +272,7 @@ func (b *standby) await(ctx context.Context) error {
 	}
 }
 
-// tell reports the leader for which the server stands by, if it has changed.
+// tell reports the leader that the server stands by for, if it has changed.
 func (b *standby) tell() {
 	leader := b.leader.Load()
 	if leader == nil || leader.url.String() == b.told {

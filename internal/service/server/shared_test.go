@@ -322,12 +322,12 @@ func TestLeaderHangs(t *testing.T) {
 	}
 }
 
-// engine is one within a process: it gives sessions to its only worker. As with any engine, a wake that
-// comes during a run is followed by another one.
+// engine is one within a process: it gives sessions to its only worker. As with any engine, a wake that comes
+// during a run is followed by another.
 type engine struct {
 	store store.Store
 	woken chan string
-	yes   *atomic.Int32 // counts wakes for decisions; nil means nobody asks
+	yes   *atomic.Int32 // counts wakes for decisions; nil means no one asks
 	stuck string        // what it says of sessions that nothing happens in
 }
 
@@ -367,7 +367,7 @@ func (e engine) Work(ctx context.Context, w running.Work) error {
 	}
 }
 
-// drive runs a session behind each wake, if there is something to do.
+// drive runs a session after each wake, if there is something to do.
 func (e engine) drive(ctx context.Context, pool *running.Pool, id string, wakes <-chan struct{}) {
 	for {
 		select {

@@ -39,7 +39,7 @@ const (
 	signInPath = "/api/v1/sign-in"
 )
 
-// Code makes a code with which a browser signs in once, with the rights of the owner.
+// Code makes a code for a browser to sign in once, with the rights of the owner.
 func (s *Server) Code() string { return s.codes.newCode() }
 
 func (c *codes) newCode() string {

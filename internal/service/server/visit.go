@@ -137,8 +137,8 @@ func (v *Visit) Wait(id string, so func(Task) bool) (Task, error) {
 // News returns a channel that is closed when the server's state changes.
 func (v *Visit) News() <-chan struct{} { return v.book.news() }
 
-// Unfinished returns the tasks that the visitor sees, that are not over, and for which keep is true, without
-// their histories. Keep must not change them.
+// Unfinished returns the tasks that the visitor sees, that are not over and that keep accepts, without their
+// histories. Keep must not change them.
 func (v *Visit) Unfinished(keep func(*Task) bool) []Task {
 	return v.book.openIf(func(t *Task) bool { return keep(t) && v.who.sees(t.Tenant, t.place) })
 }

@@ -54,9 +54,9 @@ func (w Web) Show(ctx context.Context, state, address, code string) {
 	}
 }
 
-// ReachedAt returns the addresses at which this machine and other devices reach a server. Both are the address
-// that it listens at, unless that stands for all addresses of the machine. Then here is the loopback
-// address, and devices has the machine's IPv4 addresses, or the IPv6 addresses if there are no others.
+// ReachedAt returns the addresses for this machine and other devices to reach a server. Both are the address that
+// it listens at, unless that stands for all addresses of the machine. Then here is the loopback address, and
+// devices has the machine's IPv4 addresses, or the IPv6 addresses if there are no others.
 func ReachedAt(listens string) (here string, devices []string) {
 	all, err := netip.ParseAddrPort(listens)
 	if err != nil || !all.Addr().IsUnspecified() {

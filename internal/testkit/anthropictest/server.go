@@ -172,8 +172,8 @@ func (n *renderer) failure() []byte {
 	return Exception(n.a.Type, n.a.Message)
 }
 
-// render streams the reply: the prompt's usage at the start, a ping behind the
-// first block's beginning, the reply's usage at the end, as the vendor does.
+// render streams the reply: the prompt's usage at the start, a ping after the first block's beginning, the reply's
+// usage at the end, as the vendor does.
 func (n *renderer) render() {
 	u := n.a.Usage
 	model, _ := json.Marshal(n.model)

@@ -236,7 +236,7 @@ func (b *blob) check() error {
 
 func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
 
-// pairs checks calls and responses: as many responses as calls, in their order, right behind them and before
+// pairs checks calls and responses: as many responses as calls, in their order, right after them and before
 // anything else.
 func (v *validator) pairs() error {
 	var open []*call

@@ -339,8 +339,8 @@ func Validate(body []byte) error {
 	return nil
 }
 
-// checkMessages refuses what the server, or the templates of its models, do not take: a content that is no text
-// (ollama/ollama#10255, by the types), arguments that are no object (#12794, by the types), images of others
+// checkMessages refuses what the server, or the templates of its models, do not take: a content that is not text
+// (ollama/ollama#10255, by the types), arguments that are not an object (#12794, by the types), images of others
 // than users, results without the name of their tool (docs/api.md), and what no template makes a turn of.
 func checkMessages(r *request) error {
 	open, seen, users := []string{}, map[string]bool{}, 0

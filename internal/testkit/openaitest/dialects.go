@@ -12,13 +12,13 @@ import (
 type rules struct {
 	names     []string // of Server.Dialect
 	keyHeader string   // carries the key; empty: Authorization as a bearer token
-	// fields of a request beside those that all take.
+	// fields of a request in addition to those that all take.
 	fields []string
 	// thoughts are the fields of a thought that a message of the model may have; nil means any.
 	thoughts    []string
 	resultName  bool // a result may have a name
 	nineIDs     bool // ids have nine letters and digits
-	bridged     bool // no user behind results, and the model never speaks last
+	bridged     bool // no user after results, and the model never speaks last
 	needThought bool // what the model says comes with reasoning_content, where there are tools
 	developer   bool // there is a role of that name
 	firstSystem bool // there is one system message at most, which is the first
@@ -64,7 +64,7 @@ const (
 //   - thoughts that are left out: badlogic/pi#3636, openclaude#878 (DeepSeek, also where nothing was thought),
 //     mastra-ai/mastra#12592 (Moonshot)
 //   - blank texts, and equal ids anywhere in the talk: MoonshotAI/kimi-cli#2035, MoonshotAI/kimi-code#1985
-//   - ids of Mistral: nearai/ironclaw#1241; a user behind results: onyx-dot-app/onyx#6458; fields that it does not
+//   - ids of Mistral: nearai/ironclaw#1241; a user after results: onyx-dot-app/onyx#6458; fields that it does not
 //     know: charmbracelet/crush#1590; a message with neither text nor calls: solbrowse#16
 //   - 500 images of 50 MB at most: platform.openai.com/docs/guides/images-vision
 //   - 2,048 messages at most: learn.microsoft.com/azure/ai-foundry/openai/quotas-limits

@@ -174,8 +174,7 @@ func (n *responseRenderer) figures() string {
 		u.Prompt(), u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, u.Prompt()+u.Output)
 }
 
-// itemID returns the id of an item. It tells the validator with which
-// reasoning item of the reply it came.
+// itemID returns the id of an item. It tells the validator which reasoning item of the reply it belongs to.
 func (n *responseRenderer) itemID(prefix string, index int) string {
 	with := "xx"
 	if n.thought >= 0 {

@@ -52,7 +52,7 @@ type Habits struct {
 	ChoiceUsage  bool // usage within the last choice
 	NoDone       bool // no "[DONE]"
 	NoIDs        bool // calls have no ids
-	SameIDs      bool // ids are counted anew in every reply
+	SameIDs      bool // ids are numbered from the start in every reply
 	NoIndex      bool // tool deltas have no index
 	WholeCalls   bool // a call comes in one delta
 	ObjectArgs   bool // arguments are an object; only with WholeCalls

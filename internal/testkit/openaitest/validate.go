@@ -202,7 +202,7 @@ func checkContent(i int, m message) error {
 	return nil
 }
 
-// checkPairs checks calls and results: every call is answered once, in the messages right behind it.
+// checkPairs checks calls and results: every call is answered once, in the messages right after it.
 func checkPairs(messages []message) error {
 	open := map[string]bool{}
 	for i, m := range messages {

@@ -99,7 +99,7 @@ func (r *Recorder) Apply(e event.Event) {
 	}
 }
 
-// aside records costs beside replies.
+// aside records costs other than those of replies.
 func (r *Recorder) aside(e event.Event) {
 	switch b := e.Body.(type) {
 	case event.Routed:

@@ -1,5 +1,5 @@
-// Package cost sums up the cost of sessions from their events alone: by session, day, model, tool, agent or
-// cause, and as it would have been with other models. It changes nothing and contacts nobody.
+// Package cost sums up the cost of sessions from their events alone: by session, day, model, tool, agent or cause,
+// and as it would have been with other models. It changes nothing and contacts no one.
 package cost
 
 import (

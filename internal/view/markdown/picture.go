@@ -37,7 +37,7 @@ func (*picture) Kind() ast.NodeKind { return ast.KindTextBlock }
 // IsRaw keeps the parser from reading it.
 func (*picture) IsRaw() bool { return true }
 
-// Dump shows it to whoever debugs the parser.
+// Dump shows it to people who debug the parser.
 func (n *picture) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
 // pictures makes pictures of paragraphs.

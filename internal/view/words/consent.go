@@ -110,8 +110,8 @@ func Question(c llm.Call) (question string, options []string) {
 	return question, options
 }
 
-// VisitQuestion returns the question by which a server sends the person to an address, with its answers: the person has
-// been there, or won't go. It is not ok to ask if nobody could tell where the address leads.
+// VisitQuestion returns the question of a server that sends the person to an address, with its answers: the person
+// has been there, or won't go. It is not ok to ask if no one could tell where the address leads.
 func VisitQuestion(message, address string) (question string, options []string, ok bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" ||
@@ -197,7 +197,7 @@ func Begins(text string) bool {
 }
 
 // Edited returns the decision of a person who wants another command in place of that of a call. It allows nothing:
-// the call is judged anew. Problem describes the fault of the command.
+// the call is judged again. Problem describes the fault of the command.
 func Edited(c llm.Call, command string) (d event.Decided, problem string) {
 	d = by(c.ID)
 	args := map[string]any{}
@@ -220,7 +220,7 @@ func Edited(c llm.Call, command string) (d event.Decided, problem string) {
 // Dismissed returns the decision of a person who does not want to answer.
 func Dismissed(call string) event.Decided { return by(call) }
 
-// TooLate returns the decision on a question that nobody answered in time.
+// TooLate returns the decision on a question that no one answered in time.
 func TooLate(call string) event.Decided {
 	return event.Decided{Call: call, By: "inspan", Reason: "nobody answered in time"}
 }
@@ -253,8 +253,8 @@ func GoOn(s event.Stopped) string {
 	return "continue with twice the limit"
 }
 
-// Raised returns the limits with the one that stopped the run doubled. If that was the limit per minute, they
-// are unchanged, since it starts anew. It returns nil if the run was not stopped by a limit.
+// Raised returns the limits with the one that stopped the run doubled. If that was the limit per minute, they are
+// unchanged, since it starts over. It returns nil if the run was not stopped by a limit.
 func Raised(l event.Limits, s event.Stopped) *event.Limits {
 	old := l
 	switch {

@@ -100,7 +100,7 @@ func Granted(d event.Decided, rules []string, offers []event.Offer) string {
 	return "allowed " + where + ": " + said(granted)
 }
 
-// Given says by which answer, at a call of which tool, a rule was granted for the session.
+// Given names the answer, and the tool of the call, that granted a rule for the session.
 func Given(d event.Decided, tool string) string {
 	how := "s"
 	switch d.Reach {

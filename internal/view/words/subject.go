@@ -50,7 +50,7 @@ func named(args map[string]any, keys ...string) string {
 	return ""
 }
 
-// others returns the texts and lists beside the action, by name.
+// others returns the texts and lists other than the action, by name.
 func others(args map[string]any) (out []string) {
 	for _, key := range slices.Sorted(maps.Keys(args)) {
 		text, isText := args[key].(string)

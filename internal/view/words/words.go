@@ -39,7 +39,7 @@ func Left(d time.Duration) string {
 	return time.Duration(math.Ceil(d.Seconds()) * float64(time.Second)).String()
 }
 
-// Took formats a duration; empty below a second, which nobody notices.
+// Took formats a duration; empty below a second, which no one notices.
 func Took(millis int64) string {
 	if millis < 1000 {
 		return ""

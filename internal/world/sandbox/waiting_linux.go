@@ -9,7 +9,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// A keeper whose command has ended, with all its descendants, waits for another one, since starting a keeper takes
+// A keeper whose command has ended, with all its descendants, waits for another, since starting a keeper takes
 // longer than most commands. One that has built a file system waits with it; it only serves commands that need
 // exactly the same, so a box is never changed, only built.
 

@@ -18,7 +18,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// smallSent is the size up to which a pack is kept even if most of it is waste.
+// smallSent is the maximum size of a pack that is kept even if most of it is waste.
 const smallSent = 64 << 10
 
 // A pack in a blob begins with the mark and random bytes, so that all packs have different names.

@@ -10,7 +10,7 @@ import (
 const (
 	defaultQuota   = 2 << 30
 	defaultMaxFile = 64 << 20
-	bigObject      = 1 << 20 // bytes from which an object has its own file
+	bigObject      = 1 << 20 // minimum bytes of an object with a file of its own
 )
 
 // Errors that a caller distinguishes.

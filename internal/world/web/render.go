@@ -315,7 +315,7 @@ func textOf(n *node, limit int) string {
 	return b.String()
 }
 
-// lineNumbers reports the column of numbers beside code.
+// lineNumbers reports the column of numbers next to code.
 func lineNumbers(n *node) bool {
 	return n.attr["class"] != "" && named(n.attr["class"], func(word string) bool {
 		return word == "gutter" || word == "lineno" || word == "linenos" || word == "linenumber" || word == "lnt" || word == "rouge-gutter"

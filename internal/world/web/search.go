@@ -259,7 +259,7 @@ func below(host, domain string) bool {
 	return netguard.Hosts{domain, "*." + domain}.Match(host, 0)
 }
 
-// operators returns the limits of a query in the syntax of Brave and the engines behind SearXNG.
+// operators returns the limits of a query in the syntax of Brave and the engines after SearXNG.
 func operators(q Query) string {
 	parts := []string{q.Text}
 	var sites []string

@@ -1,5 +1,5 @@
-// Package family has the properties that the models of one family share, whoever serves them. The properties of a
-// server belong to its adapter.
+// Package family has the properties that the models of one family share on any server. The properties of a server
+// belong to its adapter.
 //
 // The ways in which families write calls and thoughts into their text are not here: any model may fall into the
 // habits of any other, so package prompted reads all forms from all models.

@@ -19,7 +19,7 @@ import (
 // It looks at the first byte, as content types are often wrong.
 func (r *Reply) Whole() bool { return strings.ContainsAny(r.first(), "{[") }
 
-// first skips white space and a byte order mark, and returns the first character behind them; empty means there is
+// first skips white space and a byte order mark, and returns the first character after them; empty means there is
 // none.
 func (r *Reply) first() string {
 	for {

@@ -168,7 +168,7 @@ func (h *house) until(what string, is func() bool) {
 		if time.Now().After(end) {
 			h.t.Fatalf("waited in vain for: %s", what)
 		}
-		time.Sleep(20 * time.Millisecond) // of another process, which tells nobody
+		time.Sleep(20 * time.Millisecond) // of another process, which tells no one
 	}
 }
 

@@ -35,7 +35,7 @@ func newCommand(p *keeper, r protocol.Request) *command {
 	return &command{keeper: p, number: r.N, order: p.complete(*r.Order), family: processes.Family{Done: make(chan struct{})}, begun: make(chan struct{})}
 }
 
-// serve runs the command to its end. It reports whether the keeper can run another one.
+// serve runs the command to its end. It reports whether the keeper can run another.
 func (c *command) serve(fds []int) (again bool) {
 	if err := c.start(fds); err != nil {
 		c.cleanUp()

@@ -27,7 +27,7 @@ type Workspace struct {
 // copied reports whether boxes change copies of git directories.
 func (w *Workspace) copied() bool { return w.Copies != nil && w.Copies() }
 
-// Folders returns the workspace and its further folders, except those inside of another one.
+// Folders returns the workspace and its further folders, except those inside of another.
 func (w *Workspace) Folders() []string {
 	out := []string{w.Root}
 	for _, dir := range Mountable(tool.BoxWorkspace, w.Places.Also) {

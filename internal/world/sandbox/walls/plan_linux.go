@@ -48,7 +48,7 @@ type Copy struct {
 	Dir  string // contains the changes
 }
 
-// Copied reports whether a place is in a git directory of which the box has a copy.
+// Copied reports whether a place is in a git directory that the box has a copy of.
 func (p Plan) Copied(path string) bool {
 	return slices.ContainsFunc(p.Copies, func(c Copy) bool { return tool.Inside(c.Path, path) })
 }
