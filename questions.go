@@ -98,7 +98,7 @@ func (q *questions) close() {
 	q.asking.Wait()
 }
 
-// failed returns why no more questions can be asked, or nil.
+// failed returns the reason why no more questions can be asked, or nil.
 func (q *questions) failed() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

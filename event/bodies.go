@@ -314,7 +314,7 @@ type Pruned struct {
 	After  int     `json:"after"`
 }
 
-// Pruning is why results are cut short.
+// Pruning is the reason why results are cut short.
 type Pruning string
 
 // Reasons to prune.
@@ -389,7 +389,7 @@ type Stopped struct {
 	Digest string   `json:"digest,omitempty"` // digest of the folded state, to check replays; "version:hex"
 }
 
-// Reason is why a run ended.
+// Reason is the reason why a run ended.
 type Reason string
 
 // Reasons.

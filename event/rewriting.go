@@ -32,7 +32,7 @@ type Compacted struct {
 	Snapshot  json.RawMessage `json:"snapshot"`     // the complete folded state after the compaction
 }
 
-// Compaction is why a conversation is compacted.
+// Compaction is the reason why a conversation is compacted.
 type Compaction string
 
 // Reasons to compact.
@@ -70,7 +70,7 @@ type Workspace struct {
 	Manifest string `json:"manifest,omitempty"` // blob of the session at the top that lists the state's content
 	Bytes    int64  `json:"bytes,omitempty"`    // size of its files
 	Left     int    `json:"left,omitempty"`     // files and folders whose content is not included
-	// Stays is why there is no state: the session can only continue in this copy.
+	// Stays is the reason why there is no state: the session can only continue in this copy.
 	Stays string `json:"stays,omitempty"`
 }
 

@@ -203,7 +203,7 @@ func (r *Reply) Used(req Request) Usage {
 	return Usage{Input: req.Bytes() / 4, Output: r.Parts.Bytes() / 4, Estimated: true}
 }
 
-// Stop is why a reply ended.
+// Stop is the reason why a reply ended.
 type Stop string
 
 // Stops. A vendor's unknown reason becomes StopOther, never an error.

@@ -84,8 +84,8 @@ func (t Tool) Check(args json.RawMessage) (json.RawMessage, error) {
 	return marshal(v)
 }
 
-// CheckSchema returns why [Tool.Check] could not check any arguments: the schema is invalid, or applies itself
-// without end. Nil means it can.
+// CheckSchema returns the reason why [Tool.Check] could not check any arguments: the schema is invalid, or applies
+// itself without end. Nil means it can.
 func (t Tool) CheckSchema() error {
 	_, err := t.compile()
 	return err

@@ -336,8 +336,8 @@ type Effect struct {
 	// reaches hosts, it gets exactly these variables.
 	Dir  string `json:"dir,omitempty"`
 	Vars string `json:"vars,omitempty"`
-	// Sensitive says why reading or writing Path needs care, as the rest of a sentence that begins with "it", such
-	// as "holds keys". The policy sets it. Empty means no special care.
+	// Sensitive gives the reason why reading or writing Path needs care, as the rest of a sentence that begins with
+	// "it", such as "holds keys". The policy sets it. Empty means no special care.
 	Sensitive string `json:"sensitive,omitempty"`
 	// Throwaway says that an Execute runs in [Box.Throwaway], or that a Write to the workspace is discarded
 	// with that box.

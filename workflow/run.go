@@ -299,7 +299,7 @@ func (r *run) whole(ctx context.Context, w *Workflow, inputs map[string]any, at 
 	return out, failed, err
 }
 
-// left says why steps of a list stay open; nil means all have ended.
+// left gives the reason why steps of a list stay open; nil means all have ended.
 func (r *run) left(ends map[string]end) error {
 	for _, e := range ends {
 		if e.outcome == "" {
@@ -356,7 +356,7 @@ type end struct {
 // bad reports whether the steps that need this one can't begin.
 func (e end) bad() bool { return e.outcome != event.OutcomeOK && !e.passed }
 
-// errStopped is why nothing begins after the failure of a step with on_failure: stop.
+// errStopped is the reason why nothing begins after the failure of a step with on_failure: stop.
 var errStopped = errors.New("a step failed that stops the others")
 
 // level performs the steps of one list, each as soon as it can begin, and adds their values to the frame. It
@@ -405,7 +405,7 @@ type readiness struct {
 	why               string
 }
 
-// halted says why no further step of the list begins; nil means one may.
+// halted gives the reason why no further step of the list begins; nil means one may.
 func (r *run) halted(at scopeOf) error {
 	if err := r.stopped(); err != nil && (!at.last || !errors.Is(err, errStopped)) {
 		return err

@@ -77,7 +77,7 @@ func wrapped(schema []byte) json.RawMessage {
 	return fmt.Appendf(nil, `{"type":"object","properties":{"value":%s}}`, schema)
 }
 
-// valid returns why JSON does not fit a schema.
+// valid returns the reason why JSON does not fit a schema.
 func valid(s *Schema, raw json.RawMessage) error {
 	r, err := s.Resolve(nil)
 	if err != nil {

@@ -100,7 +100,7 @@ func (s *scope) look(ref string) (t *Schema, what, remedy string) {
 	return nil, fmt.Sprintf("%s is not a value: there is no %q here", ref, name), remedyFor(name, all)
 }
 
-// early says why a step of the list has no value yet when the referring step begins.
+// early gives the reason why a step of the list has no value yet when the referring step begins.
 func (s *scope) early(ref, name string) (what, remedy string) {
 	of := stepOf(s.steps, name).ID
 	switch {

@@ -139,7 +139,7 @@ func (l *log) each(ctx context.Context, after uint64, yield func(event.Event, []
 	}
 }
 
-// cut returns why a read ends early.
+// cut returns the reason why a read ends early.
 func (l *log) cut(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

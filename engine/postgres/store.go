@@ -1,9 +1,9 @@
 // Package postgres stores sessions in PostgreSQL, so that servers and workers on many machines share them.
 //
 // A [Store] is a [store.Store] over a database of version 15 or newer. An append is one statement: it moves the
-// head of the session and adds the events, if the driver's lease, epoch and last event are still those of the
-// head. An append whose answer was lost is recognized by its writer id, so it is neither lost nor stored twice.
-// Leases end by the database's clock; the clocks of clients don't matter. docs/decisions/049-postgres.md says
+// head of the session and adds the events, if the driver's lease, epoch and last event are still those of the head.
+// An append whose answer was lost is recognized by its writer id, so it is neither lost nor stored twice. Leases
+// end by the database's clock; the clocks of clients don't matter. docs/decisions/049-postgres.md gives the reason
 // why.
 //
 // # What survives what

@@ -29,7 +29,7 @@ type TurnEnd struct {
 	// Again says that the session is to be driven again, after a while.
 	Again bool
 	After time.Duration
-	// Failed says why it could not be driven; empty means it could.
+	// Failed gives the reason why it could not be driven; empty means it could.
 	Failed string
 }
 

@@ -30,9 +30,9 @@ type Client struct {
 	Temporal client.Client
 	Store    store.Store // of all workers
 	Queue    string      // as in [Worker]
-	// Heartbeat is how long a worker may be silent to Temporal before another continues; 0: 30 s. It must be
-	// longer than a server failover, and shorter timeouts cause more load. Workers with a store that knows of
-	// lost sessions don't wait for it.
+	// Heartbeat is how long a worker may be silent to Temporal before another continues; 0 means 30 s. It must be
+	// longer than a server failover, and shorter timeouts cause more load. Workers with a store that knows of lost
+	// sessions don't wait for it.
 	Heartbeat time.Duration
 	// Searchable says that the namespace has the search attributes [StandingKey] and [TenantKey].
 	Searchable bool
@@ -40,7 +40,7 @@ type Client struct {
 	Tenant func(session string) string
 	// Redact is as in [inspan.Watch].
 	Redact func(event.Body) event.Body
-	// Answers is how long a worker may take to accept a wake; 0: 5 s. After that the wake waits in the server
+	// Answers is how long a worker may take to accept a wake; 0 means 5 s. After that the wake waits in the server
 	// for a worker.
 	Answers time.Duration
 }

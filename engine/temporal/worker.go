@@ -32,9 +32,9 @@ type Worker struct {
 	Namespace string
 	// Queue is where sessions wait for a worker; empty means "inspan".
 	Queue string
-	// AtOnce is how many sessions are driven here at the same time; 0: 100.
+	// AtOnce is how many sessions are driven here at the same time; 0 means 100.
 	AtOnce int
-	// Drain is how long running calls and requests may continue after the worker is stopped; 0: 10 minutes.
+	// Drain is how long running calls and requests may continue after the worker is stopped; 0 means 10 minutes.
 	Drain time.Duration
 	// Beat is how often progress is reported; 0 means every 5 seconds. It should be well below the clients'
 	// heartbeat timeout.

@@ -9,8 +9,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main runs the tests of a package, and ends the process. It fails if a goroutine is left that was not there at
-// the start.
+// Main runs the tests of a package, and ends the process. It fails if a new goroutine is left at the end.
 func Main(m *testing.M) {
 	if os.Args[0] == "inspan-keeper" { // otherwise it would run the tests again, and start the next one
 		fmt.Fprintln(os.Stderr, "this test program was started as a keeper; its TestMain must call sandbox.Keeper first")

@@ -35,9 +35,9 @@ type AWS struct {
 	Region string
 	// Service the request is signed for; empty means "bedrock".
 	Service string
-	// Credentials returns the keys to sign with, once for each request; nil: [LocalAWS].
+	// Credentials returns the keys to sign with, once for each request; nil means [LocalAWS].
 	Credentials func(ctx context.Context) (Credentials, error)
-	// HTTP sends the requests; nil: [http.DefaultTransport].
+	// HTTP sends the requests; nil means [http.DefaultTransport].
 	HTTP http.RoundTripper
 }
 

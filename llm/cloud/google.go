@@ -31,7 +31,7 @@ type Google struct {
 	File string
 	// Scope of the tokens; empty means the cloud platform.
 	Scope string
-	// HTTP sends the requests for tokens, except those to the metadata server; nil: [http.DefaultTransport].
+	// HTTP sends the requests for tokens, except those to the metadata server; nil means [http.DefaultTransport].
 	HTTP http.RoundTripper
 
 	once  sync.Once

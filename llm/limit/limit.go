@@ -117,7 +117,8 @@ func (m limited) admit(ctx context.Context, req llm.Request, yield func(llm.Chun
 	return p, false
 }
 
-// queue takes the next free place for a request. If that is too far away it takes none, and the place says why.
+// queue takes the next free place for a request. If that is too far away it takes none, and the place gives the
+// reason why.
 func (l *Limit) queue(ctx context.Context, req llm.Request) place {
 	var p place
 	l.change(ctx, func(s *pace, now int64) {

@@ -45,7 +45,7 @@ type dialect struct {
 	hosts []string // its hosts, and all their subdomains
 
 	own       bool   // it serves OpenAI's models under OpenAI's names
-	keyHeader string // header with the key; empty: Authorization
+	keyHeader string // header with the key; empty means Authorization
 	limit     string // field with the maximum length of the reply; empty means max_tokens
 	// session is the field, and sessionHeader the header, whose value routes a conversation to the cache that it
 	// has filled.

@@ -192,7 +192,7 @@ func bounds(low, high int) string {
 	return s
 }
 
-// forbids says why a route must not answer; empty means it may.
+// forbids gives the reason why a route must not answer; empty means it may.
 func (m *Model) forbids(c choice, r Route, info llm.Info, f Features, v View) (why string, kind llm.Kind) {
 	if f.Private != "" && !r.Local {
 		return "leaves the machine, but the text is private: it holds " + f.Private, llm.KindInvalid
@@ -240,7 +240,7 @@ func dear(r Route, f Features, v View, limit float64) string {
 	return ""
 }
 
-// hinders says why a route should be asked only if no other can answer; empty means there is no reason.
+// hinders gives the reason why a route should be asked only if no other can answer; empty means there is no reason.
 func hinders(info llm.Info, f Features, v View) (why string, kind llm.Kind) {
 	route := info.Route()
 	switch {

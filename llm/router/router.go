@@ -190,7 +190,7 @@ func (m *Model) Check() error {
 	return errors.Join(append(errs, err)...)
 }
 
-// impossible says why no request can match; empty means some can.
+// impossible gives the reason why no request can match; empty means some can.
 func (r Rule) impossible() string {
 	c := r.When
 	switch {

@@ -476,7 +476,7 @@ func TestBlobsThatCrash(t *testing.T) {
 }
 
 // TestAnswersThatAreNone checks that the result of Ask is stored only if it answers the question, and that anything
-// else ends the run with an error that says why.
+// else ends the run with an error that gives the reason why.
 func TestAnswersThatAreNone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer func(inspan.Pending) event.Body

@@ -3,8 +3,8 @@
 //
 // A wake makes a row in the table of turns. A worker that has room takes the oldest rows that are due, drives their
 // sessions, and removes or postpones the rows. Turns say who should try; only the lease of a session says who may
-// write. Sessions of lost workers are found by [postgres.Store.Lost]. docs/decisions/065-dispatch.md says why there is
-// no library.
+// write. Sessions of lost workers are found by [postgres.Store.Lost]. docs/decisions/065-dispatch.md gives the
+// reason why there is no library.
 package dispatch
 
 import (

@@ -359,8 +359,8 @@ func (r *run) ask(c asked) error {
 	return nil
 }
 
-// idle returns why nothing runs while the process waits; nil means something does. The process's last state may be
-// older than the last answer: then it waits for more calls than are open.
+// idle returns the reason why nothing runs while the process waits; nil means something does. The process's last
+// state may be older than the last answer: then it waits for more calls than are open.
 func (r *run) idle() error {
 	early := len(r.early)
 	switch {

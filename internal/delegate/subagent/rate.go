@@ -114,8 +114,8 @@ type brake struct {
 	paused event.Paused
 }
 
-// excessOf returns why the usage is too high; empty if it is not. Input of requests in progress counts, because it
-// will be used. The caller holds the lock of the top's budget, and this is the top.
+// excessOf returns the reason why the usage is too high; empty if it is not. Input of requests in progress counts,
+// because it will be used. The caller holds the lock of the top's budget, and this is the top.
 func (t *Team) excessOf(agreed event.Rate) (why string, rate event.Rate) {
 	m := &t.budget.meter
 	u := m.recent(time.Now()).add(t.budget.sends)
@@ -136,8 +136,8 @@ func (t *Team) excessOf(agreed event.Rate) (why string, rate event.Rate) {
 	return why, u.Rate
 }
 
-// trip stops the tree if it uses too much, and says why. The caller holds the lock of the top's budget, and
-// this is the top.
+// trip stops the tree if it uses too much, and gives the reason why. The caller holds the lock of the top's budget,
+// and this is the top.
 func (t *Team) trip(ctx context.Context) string {
 	s := t.openSession()
 	if s == nil {
@@ -176,8 +176,8 @@ func (t *Team) stoppedBy() (p event.Paused, why string) {
 	return p, cmp.Or(st.Braked, b.why)
 }
 
-// awaitPause waits while the tree is paused, if that is not longer than the patience for it. The error says why
-// nothing may begin.
+// awaitPause waits while the tree is paused, if that is not longer than the patience for it. The error gives the
+// reason why nothing may begin.
 func (t *Team) awaitPause(ctx context.Context, patience func(llm.Kind) time.Duration) error {
 	for {
 		p, why := t.top().stoppedBy()

@@ -66,8 +66,8 @@ type Config struct {
 	// Kind is the kind of agent whose file has the hook: it runs in sessions of such agents, whose end is
 	// SubagentStop for it. Empty means that it is from the settings.
 	Kind string `toml:"-"`
-	// Broken is why a guard in a file can't run as written: instead, it denies what it might guard. Empty means that it
-	// can run.
+	// Broken is the reason why a guard in a file can't run as written: instead, it denies what it might guard.
+	// Empty means that it can run.
 	Broken string `toml:"-"`
 	// PluginRoot is the value of CLAUDE_PLUGIN_ROOT for a hook of Claude Code. Empty means unset.
 	PluginRoot string `toml:"-"`

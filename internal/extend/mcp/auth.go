@@ -111,8 +111,8 @@ var (
 	errProof = errors.New("it does not take the proof that the token is ours (DPoP): is the clock of this machine right?")
 )
 
-// tried sends a request once, with a new proof. Unproven is why the proof was refused, nil if it was not: then
-// logging in does not help.
+// tried sends a request once, with a new proof. Unproven is the reason why the proof was refused, nil if it was
+// not: then logging in does not help.
 func (r *remote) tried(req *http.Request, pass Pass) (resp *http.Response, unproven, err error) {
 	req = req.Clone(req.Context())
 	if pass != nil {

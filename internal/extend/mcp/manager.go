@@ -46,7 +46,7 @@ const (
 type Manager struct {
 	// Env starts programs, in a box of Level that opens the hosts of the server.
 	Env tool.Env
-	// Level is the sandbox level of programs; empty: [tool.BoxWorkspace].
+	// Level is the sandbox level of programs; empty means [tool.BoxWorkspace].
 	Level tool.Level
 	// HTTP returns the client for a remote server; it must restrict requests to that server, as
 	// [netguard.Guard.Client] does. Its timeout is not used, and redirects are not followed. Nil means remote
@@ -70,7 +70,7 @@ type Manager struct {
 	// Warn is called with warnings for the person that say what to do. A problem is reported once for as long
 	// as it stays the same. May be nil.
 	Warn func(text string)
-	// Patience is how long a server may take to connect; 0: 15 seconds.
+	// Patience is how long a server may take to connect; 0 means 15 seconds.
 	Patience time.Duration
 
 	mu      sync.Mutex
@@ -197,7 +197,8 @@ func (m *Manager) ring() {
 	m.news = make(chan struct{})
 }
 
-// Again connects in the background to a server that was given up or is off. The error says why that can't help.
+// Again connects in the background to a server that was given up or is off. The error gives the reason why that
+// can't help.
 func (m *Manager) Again(server string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -55,7 +55,7 @@ type Server struct {
 	Trust bool
 	// Bare lets the program run without a sandbox. It only counts for the user's own servers.
 	Bare    bool
-	Timeout time.Duration // of one call; 0: 2 minutes
+	Timeout time.Duration // of one call; 0 means 2 minutes
 	Only    []string      // its tools that are used; none: all
 	Without []string      // its tools that are not used
 	Off     bool

@@ -110,7 +110,7 @@ func (s Server) box(ctx context.Context, env tool.Env, level tool.Level) tool.Bo
 	b.Hosts = slices.Concat(s.Hosts, registries(s.Command[0]))
 	b.Cache = strings.Join(append([]string{"mcp", s.Source}, s.Command...), "\x00") // so that it is fetched once
 	read := s.Read
-	if s.Own() { // else a file of a repository opens folders
+	if s.Own() { // otherwise a file of a repository could open folders
 		read = slices.Concat(read, keep.Installed(s.Command), []string{s.Dir})
 	}
 	for paths, into := range map[*[]string]*[]string{&read: &b.Read, &s.Write: &b.Write} {
@@ -258,7 +258,7 @@ func (p *program) end(err error) {
 	}
 }
 
-// ended returns why the program ended, nil while it runs.
+// ended returns the reason why the program ended, nil while it runs.
 func (p *program) ended() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -75,7 +75,7 @@ type Client struct {
 	// Document is the https address of our client id metadata document, which must list http://127.0.0.1/callback
 	// as a redirect. Empty means there is none.
 	Document string
-	// Patience is how long a login may take. 0: 5 minutes.
+	// Patience is how long a login may take. 0 means 5 minutes.
 	Patience time.Duration
 }
 

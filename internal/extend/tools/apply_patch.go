@@ -232,7 +232,7 @@ func (h hunk) edit() map[string]any {
 func located(ctx context.Context, c *tool.Call, path string, parts []hunk) (edits []any, err error) {
 	text := ""
 	if c.Env.Files != nil {
-		text, _ = textOf(ctx, c, path) // edit_file says why it can't be read
+		text, _ = textOf(ctx, c, path) // edit_file gives the reason why it can't be read
 	}
 	if text == "" {
 		for _, h := range parts {
@@ -254,7 +254,7 @@ func located(ctx context.Context, c *tool.Call, path string, parts []hunk) (edit
 	return edits, nil
 }
 
-// place returns the line of a part, at or after a line; why says why there is none.
+// place returns the line of a part, at or after a line; why gives the reason why there is none.
 func (h hunk) place(lines []string, behind int) (at int, why string) {
 	end := len(lines)
 	if lines[end-1] == "" {

@@ -202,7 +202,7 @@ func TestJobs(t *testing.T) {
 	says(t, s.run("jobs", args{"action": "kill", "id": "2"}), "[job 2 ended after")
 }
 
-// TestFeedingInVain says why a job takes nothing.
+// TestFeedingInVain gives the reason why a job takes nothing.
 func TestFeedingInVain(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)

@@ -318,7 +318,7 @@ func createdByEdit(ctx context.Context, c *tool.Call) (name string, args json.Ra
 		return "", nil, err
 	}
 	if d, err := open(ctx, c, in.Path); !errors.Is(err, fs.ErrNotExist) && (err != nil || len(d.before) > 0) {
-		return "", nil, nil //nolint:nilerr // the edit says why it can't be made
+		return "", nil, nil //nolint:nilerr // the edit gives the reason why it can't be made
 	}
 	raw, err := json.Marshal(writeArgs{Path: in.Path, Content: &in.Edits[0].New})
 	return "write_file", raw, err

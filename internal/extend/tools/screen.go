@@ -15,7 +15,7 @@ import (
 const (
 	screenRows = 40
 	screenCols = 120
-	// maxScrolled is how many lines are kept that have scrolled off the screen since it was last read.
+	// maxScrolled is the number of kept lines that have scrolled off the screen since it was last read.
 	maxScrolled = 2000
 )
 

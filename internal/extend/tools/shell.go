@@ -40,7 +40,8 @@ type Shell struct {
 	Home string
 	// Protected are globs of branches that the git tool does not push to.
 	Protected []string
-	// NoKeep says why no process may outlive the session, even if bash is asked to keep it; empty means it may.
+	// NoKeep gives the reason why no process may outlive the session, even if bash is asked to keep it; empty means
+	// it may.
 	NoKeep string
 	// NoJobs: the session is one call, and no one could manage background jobs. A command that is not to be
 	// kept ends with its call.

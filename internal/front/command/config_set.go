@@ -25,9 +25,9 @@ func (c *command) configSet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set KEY VALUE ... | KEY=VALUE ...",
 		Short: "Change settings in your settings file",
-		Long: keyForm + "\nOf a list, name all values, or write it as in the file, or use --add. Several KEY=VALUE are set together.\n" +
-			"Comments and order of the file stay as they are. inspan checks the result before it replaces the file: a change\n" +
-			"must not add a fault.\n" +
+		Long: keyForm + "\nTo set a list, give all its values, write it as in the file, or use --add. Several KEY=VALUE pairs are set together.\n" +
+			"Comments and order of the file stay as they are. inspan checks the result and\n" +
+			"refuses a change that adds a fault.\n" +
 			"A provider needs a base_url. Its kind is openai (Chat Completions) unless you set another, or inspan knows the name.",
 		Example: "  inspan config set model anthropic/claude-sonnet-5-5\n  inspan config set sandbox.memory_mb 4096\n" +
 			"  inspan config set providers.home.base_url=http://localhost:8000/v1 model=home/my-model\n" +
@@ -171,7 +171,7 @@ func (c *command) change(cmd *cobra.Command, cwd string, project bool, changes .
 	return nil
 }
 
-// doubt warns about unknown models in changes.
+// doubt warns if a change names an unknown model.
 func (c *command) doubt(changes []config.Change) {
 	a, err := c.installation()
 	if err != nil {

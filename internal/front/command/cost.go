@@ -33,7 +33,7 @@ func (c *command) cost() *cobra.Command {
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !suppose && local+cloud != "" {
-				return misused("--local and --cloud go with --counterfactual")
+				return misused("--local and --cloud need --counterfactual")
 			}
 			a, err := c.installation()
 			if err != nil {

@@ -303,7 +303,7 @@ func (e *evaluation) run(ctx context.Context, path string) error {
 // matrix starts a run of a suite for each configuration with each model, one after the other, and prints a table.
 func (e *evaluation) matrix(ctx context.Context, path string, configs, models []string) error {
 	if eval.Split(e.Split) == eval.HeldOut {
-		return misused("a matrix shows results, which held-out tasks must not; try dev tasks")
+		return misused("a matrix shows results, and those of held-out tasks stay hidden; use dev tasks")
 	}
 	if len(configs) == 0 {
 		configs = []string{""}
@@ -338,7 +338,7 @@ func (e *evaluation) matrix(ctx context.Context, path string, configs, models []
 			}
 			runs = append(runs, sumOf(run))
 			if spent += runs[len(runs)-1].Cost; err != nil {
-				return errors.Join(e.printMatrix(runs), fmt.Errorf("%w; give the command again to continue", err))
+				return errors.Join(e.printMatrix(runs), fmt.Errorf("%w; run the command again to continue", err))
 			}
 		}
 	}
@@ -635,7 +635,7 @@ func (e *evaluation) calibrate(id string) error {
 		return err
 	}
 	if run.Split == eval.HeldOut {
-		return misused("run %s is of held-out tasks; calibrate graders with a run of others", run.ID)
+		return misused("run %s has held-out tasks; calibrate graders with a run of other tasks", run.ID)
 	}
 	labels, err := f.Labels(run)
 	if err != nil {

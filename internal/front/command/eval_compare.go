@@ -27,7 +27,7 @@ func evalComparisons(c *command) []*cobra.Command {
 	return []*cobra.Command{c.evalCompare(), c.evalReport(), c.evalDiff(), c.evalGate(), c.evalPower(), c.evalExport(), c.evalLearn()}
 }
 
-// performed is the function of a command.
+// performed is the function that runs a command.
 type performed = func(cmd *cobra.Command, args []string) error
 
 // comparing returns a command about runs that first reads the settings.
@@ -206,7 +206,7 @@ type comparisons struct {
 	Design stats.Design // for Power, with the power in How
 	Effect float64      // for Power; 0 means not given
 	Format string       // of a report; empty means text
-	File   string       // file for a report; empty: Out
+	File   string       // file for a report; empty means Out
 	Pages  string       // address of the web page for links to events; empty means no links
 	JSON   bool
 

@@ -201,7 +201,7 @@ func (n *nightly) open(ctx context.Context) (*eval.Night, error) {
 	return &night, n.folder().SaveNight(&night)
 }
 
-// stages performs the stages of a night that are left, and returns why it ends.
+// stages performs the stages of a night that are left, and returns the reason why it ends.
 func (n *nightly) stages(ctx context.Context, night *eval.Night) (why string, err error) {
 	if err := n.watchCanaries(ctx, night); err != nil {
 		return "", err
@@ -408,7 +408,7 @@ func (n *nightly) answered(ctx context.Context, night *eval.Night, order *runnin
 		<-over
 	}
 	if st, bad := n.Table.Status(ctx, start.Session); bad == nil && st.Stopped != nil && st.Stopped.Reason != event.ReasonDone {
-		return "", fmt.Errorf("session %s, which was to propose a change, ended before its answer: %s", start.Session, st.Stopped.Reason)
+		return "", fmt.Errorf("session %s ended before it proposed a change: %s", start.Session, st.Stopped.Reason)
 	}
 	answer := ""
 	for e, bad := range n.Table.Past(ctx, start.Session) {

@@ -209,7 +209,7 @@ func (f *runFlags) unused(ctx context.Context, a *app.App) error {
 	id, err := store.Resolve(ctx, a.Running.Sessions, f.id)
 	switch {
 	case err == nil:
-		return misused("--session-id: %s is session %s already; continue it with: inspan resume %s", f.id, id, f.id)
+		return misused("--session-id: %s already names session %s; continue it with: inspan resume %s", f.id, id, f.id)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	}

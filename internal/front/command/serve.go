@@ -156,7 +156,7 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 		return s.Serve(ctx, f.Door, f.drain)
 	}
 	if s.Runtime {
-		return misused("--agentcore is for one server alone, and a store of several is set")
+		return misused("--agentcore is for a single server; remove --store")
 	}
 	s.Engine = apart.engine
 	return c.serveAmong(ctx, a, f, s, apart)
@@ -195,7 +195,7 @@ func (f *serverFlags) settle(s *server.Server) error {
 		return misused("--workspaces-in: unknown value %q; use folder or store", f.carried)
 	}
 	if s.AtOnce < 1 {
-		return misused("--at-once: it is %d, and must be 1 or more", s.AtOnce)
+		return misused("--at-once: it must be 1 or more, not %d", s.AtOnce)
 	}
 	if f.disk < 0 || f.drain < 0 {
 		return misused("--disk and --drain can't be negative")

@@ -147,7 +147,7 @@ func slashHelp(list []tui.Command) string {
 	return b.String()
 }
 
-// notHere says why a slash command can't be run, and which can.
+// notHere gives the reason why a slash command can't be run, and which can.
 func notHere(list []tui.Command, name string) error {
 	var names []string
 	for _, s := range list {

@@ -33,8 +33,8 @@ type Attachment struct {
 	Interrupts bool
 	// Server is the address of the session's server, for hints; empty means this machine.
 	Server string
-	// Lost returns why the session can't be reached now; nil if it can. It is called as often as Driven. If
-	// Lost is nil, the session can always be reached.
+	// Lost returns the reason why the session can't be reached now; nil if it can. It is called as often as Driven.
+	// If Lost is nil, the session can always be reached.
 	Lost func() error
 	// Close ends a session that stays, after its run has stopped. If nil, it can't be ended from here.
 	Close func(ctx context.Context) error
@@ -118,7 +118,7 @@ const again = 300 * time.Millisecond
 // lookEvery is how often the driver is checked.
 const lookEvery = 250 * time.Millisecond
 
-// end says why there is no more to see.
+// end gives the reason why there is no more to see.
 func (w *attached) end() (int, error) {
 	id, st := w.session.ID(), w.session.Status()
 	hint := func(command string) string { return words.Command(w.Server, command, id) }
@@ -283,7 +283,7 @@ func (w *attached) onLink() {
 	}
 }
 
-// withdrawQuestion withdraws the open question, and says why.
+// withdrawQuestion withdraws the open question, and gives the reason why.
 func (w *attached) withdrawQuestion(why string) {
 	fmt.Fprintln(w.console.Err, "  ("+words.OneLine(why, 80)+")")
 	w.asked, w.late = "", true

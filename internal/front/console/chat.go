@@ -112,7 +112,7 @@ func textOf(content json.RawMessage) (llm.Parts, error) {
 	var out llm.Parts
 	for _, b := range blocks {
 		if b.Type != "text" {
-			return nil, fmt.Errorf("a message has a block of the type %q; only text is taken", b.Type)
+			return nil, fmt.Errorf("a message has a block of the type %q; only text is accepted", b.Type)
 		}
 		out = append(out, llm.Text{Text: b.Text})
 	}

@@ -125,7 +125,7 @@ func (p *Person) decide(ctx context.Context, w inspan.Pending, tell func(note st
 	}
 }
 
-// explainWithdrawal says why a question was withdrawn.
+// explainWithdrawal gives the reason why a question was withdrawn.
 func (p *Person) explainWithdrawal(cause error) {
 	switch {
 	case errors.Is(cause, inspan.ErrAnswered):
@@ -198,7 +198,8 @@ func (p *Person) show(w inspan.Pending) {
 	}
 }
 
-// reasonOf returns why something is asked, which is otherwise why. A tool that a client runs asks for its result.
+// reasonOf returns the reason why something is asked, which is otherwise why. A tool that a client runs asks for
+// its result.
 func reasonOf(w inspan.Pending, why string) string {
 	for _, e := range w.Effects {
 		if w.Asks && w.Preview == "" && e.Kind == tool.Question && e.Text != "" {

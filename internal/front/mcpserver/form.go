@@ -76,8 +76,8 @@ func openQuestion(p inspan.Pending) string {
 	return b.String()
 }
 
-// decision returns the meaning of a filled-in form. Problem says why it can't be used; then the decision is a
-// no.
+// decision returns the meaning of a filled-in form. Problem gives the reason why it can't be used; then the
+// decision is a no.
 func decision(p inspan.Pending, res *sdk.ElicitResult, by string) (d event.Decided, problem string) {
 	d = event.Decided{Call: p.Call.ID, By: by}
 	switch {

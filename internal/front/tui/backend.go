@@ -56,7 +56,8 @@ type backend interface {
 	planRewind(ctx context.Context, s session, root string, seq uint64, files, conversation bool) (rewindPlan, error)
 	// commands returns slash commands that exist only for these sessions.
 	commands() []Command
-	// fixed says why mode, limits and lasting rules of a session can't be changed from here; empty if they can.
+	// fixed gives the reason why mode, limits and lasting rules of a session can't be changed from here; empty if
+	// they can.
 	fixed() string
 	// closed tells the person that a session was replaced by another, and how it continues. goodbye does so when
 	// the person leaves: during a run, without one, or while another process drives it.

@@ -127,7 +127,7 @@ func (m *boardModel) columns(l look) (c boardColumns) {
 	return c
 }
 
-// rest returns a line of the board after the state. Each text is a single line.
+// rest returns the columns that follow the state in a line of the board. Each text is a single line.
 func (c boardColumns) rest(what, where, age, cost, last string) string {
 	out := pad(what, c.what)
 	if c.where > 0 {

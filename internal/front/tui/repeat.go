@@ -97,7 +97,7 @@ func (c *commander) prompts(typed string) (func(context.Context) (string, error)
 	case !ok:
 		return nil, fmt.Errorf("/loop: %s", all.nearest(name))
 	case what.Prompt == nil:
-		return nil, fmt.Errorf("/loop: /%s says nothing to the model; only prompts repeat", what.Name)
+		return nil, fmt.Errorf("/loop: /%s is not a prompt for the model; only prompts repeat", what.Name)
 	}
 	return func(ctx context.Context) (string, error) { return what.Prompt(ctx, args) }, nil
 }
@@ -166,7 +166,7 @@ func (r *repeater) busy() bool {
 	return t.running || t.drivenElsewhere() || !t.view.Idle() || t.view.countUndecided(nil) > 0 || slices.ContainsFunc(t.held, isSaid)
 }
 
-// onRunOver records how a run has ended. It returns why the loop ends with it; empty if it continues.
+// onRunOver records how a run has ended. It returns the reason why the loop ends with it; empty if it continues.
 func (l *repeat) onRunOver(stopped *event.Stopped, last string) (why string) {
 	said := l.said
 	l.said = false

@@ -195,7 +195,7 @@ func (t *talk) takeBack() {
 func (t *talk) onWithdrawn(w event.Withdrawn) {
 	waits := slices.ContainsFunc(t.view.Queued(), func(s *transcript.Said) bool { return s.Seq == w.Of })
 	if slices.Contains(t.asked, w.Of) && !waits {
-		t.warn("a message that you took back had begun its run by then; Esc interrupts it")
+		t.warn("it was too late to take a message back: its run has started; Esc interrupts it")
 	}
 	t.asked = slices.DeleteFunc(t.asked, func(seq uint64) bool { return seq == w.Of })
 }

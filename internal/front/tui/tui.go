@@ -42,7 +42,7 @@
 //     stores it once.
 //   - The server sends a follower the text of a reply only from its first piece on (feeds in stream.go), so
 //     what the screen has printed is always the beginning of the stored reply.
-//   - A slash command for sessions of this machine says why it does not work (Command.here).
+//   - A slash command for sessions of this machine gives the reason why it does not work (Command.here).
 //
 // tui.Board is the board of all sessions. running.Board folds what it shows: the list of the store, and the
 // logs of sessions that have not ended a run or are on the screen. It only reads the new part of a log. A

@@ -127,7 +127,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// TestSetRefuses checks that a change that can't be leaves the file as it is, and says why.
+// TestSetRefuses checks that a change that can't be leaves the file as it is, and gives the reason why.
 func TestSetRefuses(t *testing.T) {
 	checked := errors.New("it is not what it should be")
 	for name, c := range map[string]struct {

@@ -98,7 +98,7 @@ func solved(id string, events iter.Seq2[event.Event, error]) (at Origin, err err
 		}
 	}
 	if last != event.ReasonDone {
-		return at, fmt.Errorf("session %s has not ended as done, so there is nothing to learn from it", id)
+		return at, fmt.Errorf("session %s did not finish its task, so there is nothing to learn from it", id)
 	}
 	return at, nil
 }

@@ -273,7 +273,7 @@ func Drafted(ctx context.Context, blobs tool.Blobs, p tool.Proposal) (custom.Dra
 		return custom.Draft{}, err
 	}
 	if sum := sha256.Sum256(data); tool.BlobName(sum[:]) != p.Blob {
-		return custom.Draft{}, errors.New("its content is not the one that was kept")
+		return custom.Draft{}, errors.New("its content has changed since it was kept")
 	}
 	d, err := custom.ReadDraft(data)
 	if err == nil && d.Name != p.Name {

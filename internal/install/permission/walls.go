@@ -54,7 +54,7 @@ func (s *Set) Env(root string) (tool.Env, error) {
 	return s.EnvOf(root, nil, nil, rules, "", nil)
 }
 
-// Unwalled returns why commands run without a sandbox on this machine; empty means they run in one.
+// Unwalled returns the reason why commands run without a sandbox on this machine; empty means they run in one.
 func (s *Set) Unwalled() (why string, err error) {
 	env, err := s.Env("/")
 	switch {

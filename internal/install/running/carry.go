@@ -354,7 +354,7 @@ func (c *Carrier) stays(bytes int64) []event.Body {
 // current fails if the session has run elsewhere since the folder was created.
 func (c *Carrier) current(ctx context.Context, last event.Workspace, top bool) error {
 	if c.known == nil {
-		return errors.New("the workspace was not brought here")
+		return errors.New("the workspace could not be fetched to this machine")
 	}
 	if last.N > c.last.N || top && last.N > 0 && !c.known[last] {
 		return ErrMoved

@@ -58,8 +58,8 @@ var errLeft = errors.New("let go of")
 // Done is closed when the pool no longer drives the session.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
-// Err returns why the run ended, if the harness couldn't continue, for example an [inspan.DrivenError] if
-// another process drives the session. It is valid once Done is closed.
+// Err returns the reason why the run ended, if the harness couldn't continue, for example an [inspan.DrivenError]
+// if another process drives the session. It is valid once Done is closed.
 func (r *Run) Err() error { return r.err }
 
 // Status returns the state of the session as of the last event of the run.
@@ -209,7 +209,7 @@ func (r *Run) waits() {
 // Break ends the run like a crash: the log keeps all events so far. It does not wait.
 func (r *Run) Break() { r.cancel() }
 
-// Full returns why nothing can begin; nil if it can.
+// Full returns the reason why nothing can begin; nil if it can.
 func (p *Pool) Full() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

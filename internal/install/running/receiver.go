@@ -29,8 +29,8 @@ type Receiver struct {
 	Protobuf        []string          // those of the addresses that accept requests in protobuf; the others accept JSON
 }
 
-// ReceiverOf returns the receiver that variables name; nil if there is none. The error is for a person, and
-// says why a named receiver gets nothing.
+// ReceiverOf returns the receiver that variables name; nil if there is none. The error is for a person, and gives
+// the reason why a named receiver gets nothing.
 func ReceiverOf(variable func(name string) string) (*Receiver, error) {
 	if strings.EqualFold(variable("OTEL_SDK_DISABLED"), "true") {
 		return nil, nil

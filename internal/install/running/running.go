@@ -336,7 +336,7 @@ func (t *Table) holds(ctx context.Context, h store.Holder) bool {
 	return err == nil && now != nil && now.PID == h.PID && now.Host == h.Host
 }
 
-// rests says why there is no run of a session to stop.
+// rests gives the reason why there is no run of a session to stop.
 func (t *Table) rests(ctx context.Context, id string) string {
 	if st, err := t.Status(ctx, id); err == nil && !st.Active && st.Stopped != nil {
 		return "the run has already ended: " + strings.ReplaceAll(string(st.Stopped.Reason), "_", " ")

@@ -35,8 +35,8 @@ type Service struct {
 	file string
 }
 
-// NoKeep says why nothing can outlive a session whose commands run in a container of this image, or in none if
-// it is empty; empty if something can.
+// NoKeep gives the reason why nothing can outlive a session whose commands run in a container of this image, or in
+// none if it is empty; empty if something can.
 func (t *Table) NoKeep(image string) string {
 	switch {
 	case t.Config.Leftovers == config.LeftoversEnd:

@@ -192,7 +192,7 @@ func (s *Set) learn(one Schedule, o Occasion) error {
 	return nil
 }
 
-// failure returns why no run has begun.
+// failure returns the reason why no run has begun.
 func failure(start running.Start, err error) string {
 	if err != nil {
 		return err.Error()

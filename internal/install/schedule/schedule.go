@@ -112,7 +112,7 @@ func (s *Schedule) Check() error {
 	case !slices.Contains([]Overlap{Skip, Queue, Parallel}, s.Overlap):
 		return misused("--overlap: unknown value %q; use skip, queue or parallel", s.Overlap)
 	case s.Cron == "" && (s.CatchUp != "" || s.Zone != "" || s.Jitter != 0):
-		return misused("--catch-up, --zone and --jitter belong to a cron expression")
+		return misused("--catch-up, --zone and --jitter need a cron expression")
 	case s.Hook != nil:
 		return s.Hook.check()
 	case s.Files != "":

@@ -138,7 +138,7 @@ func (s *Set) read(id string) (one Schedule, err error) {
 		err = json.Unmarshal(raw, &one)
 	}
 	if err == nil && one.ID != id {
-		err = errors.New("it is that of another schedule")
+		err = errors.New("another schedule has it")
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", s.file(id+suffix), err)

@@ -258,7 +258,7 @@ func TestAddressWithKey(t *testing.T) {
 	}
 }
 
-// TestAddressOfNothing says why an address has no models, and asks again.
+// TestAddressOfNothing gives the reason why an address has no models, and asks again.
 func TestAddressOfNothing(t *testing.T) {
 	page := httptest.NewServer(http.NotFoundHandler())
 	gone := httptest.NewServer(nil)

@@ -196,7 +196,7 @@ func (j *journal) interruptible(ctx context.Context) (watched context.Context, d
 	return watched, func() { cancel(nil); watcher.Wait() }
 }
 
-// interruption returns why the run was cancelled.
+// interruption returns the reason why the run was cancelled.
 func (j *journal) interruption() error {
 	switch r := &j.state.Run; {
 	case r.OutOfTime:

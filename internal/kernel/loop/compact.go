@@ -16,7 +16,7 @@ type Compaction struct {
 	After int `json:"after,omitempty"` // tokens of the prompt after the last one
 	// Unshown counts the person's messages that compactions left out entirely.
 	Unshown Unshown `json:"unshown,omitzero"`
-	// Kept says why a compaction was due, if the last attempt failed; empty after a success.
+	// Kept gives the reason why a compaction was due, if the last attempt failed; empty after a success.
 	Kept event.Compaction `json:"kept,omitempty"`
 	// Refused counts failed attempts in a row. Wait is the turn before which the window alone causes no new attempt,
 	// because each one costs requests as long as a prompt.

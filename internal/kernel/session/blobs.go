@@ -97,7 +97,7 @@ type ahead struct {
 	begun, size int64 // bytes
 }
 
-// aheadBy is how many bytes the disk gets at once.
+// aheadBy is the number of bytes handed to the disk at once.
 const aheadBy = 8 << 20
 
 func (a *ahead) Write(p []byte) (int, error) {

@@ -20,8 +20,8 @@ import (
 type Salvaged struct {
 	// Event is the content of the piece. Its Body is nil if it can't be read.
 	Event event.Event
-	// Damage is why the event, if there is one, can't be trusted: the piece or the one before it has been changed.
-	// Nil means the event is as it was written.
+	// Damage is the reason why the event, if there is one, can't be trusted: the piece or the one before it has
+	// been changed. Nil means the event is as it was written.
 	Damage *DamageError
 }
 

@@ -25,8 +25,8 @@ import (
 //
 // AppendAs needs [Log.Lease] first.
 //
-// Once a sync has failed, or the log is found damaged, or its file is no longer the one in the session's
-// folder, the log accepts no more appends and says why. It stays readable. After a failed sync, close and open
+// Once a sync has failed, or the log is found damaged, or its file is no longer the one in the session's folder,
+// the log accepts no more appends and gives the reason why. It stays readable. After a failed sync, close and open
 // it again.
 type Log struct {
 	store *Store
@@ -142,8 +142,8 @@ func (l *Log) unindexed() bool {
 	return l.tail.Off-l.saved >= saveEvery
 }
 
-// admit returns why the log refuses events of a driver; nil if it accepts them, or there is no driver. The
-// caller holds the append lock and l.mu, and the tail is the end of the file.
+// admit returns the reason why the log refuses events of a driver; nil if it accepts them, or there is no driver.
+// The caller holds the append lock and l.mu, and the tail is the end of the file.
 func (l *Log) admit(as *event.Driver, bodies []event.Body) error {
 	if as == nil {
 		return nil

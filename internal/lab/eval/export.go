@@ -33,7 +33,7 @@ const (
 	ShapeSWE    = "swe-bench"
 )
 
-// CanExport returns why a run has nothing for a shape.
+// CanExport returns the reason why a run has nothing for a shape.
 func (r *Run) CanExport(shape string) error {
 	patched := false
 	for i := range r.Trials {

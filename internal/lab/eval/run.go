@@ -217,7 +217,7 @@ func (r *Runner) visible(h *header, p Plan) error {
 		"or --visible if you know that it won't look")}
 }
 
-// Go performs the rest of a run, and returns it. An error together with the run says why the run is not
+// Go performs the rest of a run, and returns it. An error together with the run gives the reason why the run is not
 // finished: Go can resume it.
 func (r *Runner) Go(ctx context.Context, id string) (*Run, error) {
 	f := r.folder()

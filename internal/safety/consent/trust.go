@@ -39,7 +39,7 @@ type Item struct {
 	Path string
 	// Digest is the SHA-256 of the content in hexadecimal. For a folder it is over the sorted paths and digests of
 	// all files below it; for a link over its target and the content there. Empty means the content is unknown, so
-	// the item can't be trusted, and Runs says why.
+	// the item can't be trusted, and Runs gives the reason why.
 	Digest string
 	// Runs lists what the item would start or set, one line each, as far as its content tells: the exact
 	// command line, its folder, and the names of environment variables. It is for people; a script can do

@@ -46,7 +46,7 @@ type Reviewer struct {
 	// MaxCost bounds the total cost of reviews, in US dollars; 0 means no limit. Once it is reached nothing more is
 	// sent; requests in progress may exceed it. A model without a known price costs nothing.
 	MaxCost float64
-	// Timeout bounds one review; 0: 30 seconds.
+	// Timeout bounds one review; 0 means 30 seconds.
 	Timeout time.Duration
 	// Allows is the mode in which it answers the mode's questions in place of an absent person: see
 	// [tool.Verdict.Grant]. Empty means none.

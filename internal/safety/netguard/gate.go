@@ -1,12 +1,12 @@
 package netguard
 
-// The gate protects those of our servers that others can reach.
+// The gate protects servers of inspan that other programs can reach.
 //
-// A server on this machine can be reached by every program on it, and by every web page that its user has open:
-// a page can send requests to 127.0.0.1, and with a name that changes its address it can even read the
-// responses. So each request must prove its origin ([Gate]), the token is a 256-bit secret in a file that only
-// its owner can read ([Token]), and no server listens to other machines by accident ([Gate.Listen]). A request
-// is checked in this order:
+// A server on this machine can be reached by every program on it, and by every web page that its user has open: a
+// page can send requests to 127.0.0.1, and with a host name whose address changes it can even read the responses.
+// So each request must prove its origin ([Gate]), the token is a 256-bit secret in a file that only its owner can
+// read ([Token]), and no server listens to other machines by accident ([Gate.Listen]). A request is checked in this
+// order:
 //
 //	Host             a loopback name or address with our port, or one of Hosts    403
 //	Origin           none, our own, or one of Origins                             403
@@ -55,7 +55,7 @@ type Gate struct {
 	// Signed are paths for POST requests without a token, because the handler verifies a signature. A * as a part
 	// of a path matches any name.
 	Signed []string
-	// Trusted are paths that accept requests without a token and with any host name, as something in front of
+	// Trusted are paths that accept requests without a token and with any host name, because something in front of
 	// the server has authenticated the sender. The principal is As.
 	Trusted []string
 	As      string
@@ -132,7 +132,7 @@ func (g *Gate) passed(w http.ResponseWriter, r *http.Request, principal string) 
 
 func (g *Gate) limit() int64 { return cmp.Or(g.MaxBody, maxBody) }
 
-// from checks the origin of a request, and returns why it is rejected; 0 means accepted.
+// from checks the origin of a request, and returns the reason why it is rejected; 0 means accepted.
 func (g *Gate) from(r *http.Request) (status int, why string) {
 	if !g.host(r) && !matches(g.Trusted, r.URL.Path) {
 		return http.StatusForbidden, "the Host header does not name this server; start it with --host NAME (or NAME:PORT) to allow that name"
@@ -171,8 +171,8 @@ func matches(patterns []string, at string) bool {
 	})
 }
 
-// isOwn reports whether an origin is that of this server's own pages; the host of the request has been checked. In front
-// of a host that was named, a proxy may add TLS.
+// isOwn reports whether an origin is that of this server's own pages; the host of the request has been checked. A
+// named host may be that of a proxy that adds TLS.
 func (g *Gate) isOwn(r *http.Request, origin string) bool {
 	if strings.EqualFold(origin, "https://"+r.Host) {
 		return r.TLS != nil || g.named(r)
@@ -238,7 +238,7 @@ func bodied(r *http.Request) bool {
 	return r.ContentLength != 0 || slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch}, r.Method)
 }
 
-// content checks the content of a request, and returns why it is rejected; 0 means accepted.
+// content checks the content of a request, and returns the reason why it is rejected; 0 means accepted.
 func (g *Gate) content(r *http.Request) (status int, why string) {
 	if !bodied(r) {
 		return 0, ""

@@ -82,7 +82,8 @@ func staysInThrowaway(c *tool.Call, s subject) bool {
 	return false
 }
 
-// whyNoThrowaway says why a command can't run in a throwaway copy of the workspace; empty if that is not the obstacle.
+// whyNoThrowaway gives the reason why a command can't run in a throwaway copy of the workspace; empty if that is
+// not the obstacle.
 func whyNoThrowaway(c *tool.Call, e tool.Effect) string {
 	if !c.Env.Throwaway || c.Env.Walls.Throwaway || e.Kind != tool.Execute {
 		return ""

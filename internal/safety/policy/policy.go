@@ -162,7 +162,7 @@ type subject struct {
 	noEffect bool         // the call has no effects
 }
 
-// sensitivity returns why an effect is sensitive; empty if it is not.
+// sensitivity returns the reason why an effect is sensitive; empty if it is not.
 func (s subject) sensitivity() string {
 	switch {
 	case s.Kind == tool.Read && s.place.Guard == places.Secret, s.Kind == tool.Write && s.place.Guard != places.Plain:

@@ -10,7 +10,7 @@ import (
 
 // verdict collects the findings about one segment. The zero value is a proven read.
 type verdict struct {
-	class   Class // empty: Read
+	class   Class // empty means Read
 	why     string
 	effects []tool.Effect
 	noRule  bool // no rule may allow it

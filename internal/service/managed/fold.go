@@ -308,7 +308,7 @@ func (f *Fold) returned(b event.Returned) {
 	})
 }
 
-// stopReason returns why a run has stopped, in terms of the wire.
+// stopReason returns the reason why a run has stopped, in terms of the wire.
 func stopReason(r event.Reason, detail string) (reason, details any) {
 	kind := "end_turn"
 	switch r {

@@ -199,7 +199,7 @@ func (r *renewal) Refused(_ context.Context, s mcp.Server, p mcp.Pass) {
 
 func (r *renewal) refusal() string { return "the MCP server refuses the token of credential " + r.cred }
 
-// refusalNote is why a session has no token for an MCP server.
+// refusalNote is the reason why a session has no token for an MCP server.
 type refusalNote struct {
 	Server  string `json:"server"`
 	Message string `json:"message"`

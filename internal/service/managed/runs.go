@@ -28,7 +28,7 @@ type keptRun struct {
 	Due        time.Time `json:"due,omitzero"` // zero: started by hand
 }
 
-// runError is why a run has no session.
+// runError is the reason why a run has no session.
 type runError struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
@@ -159,7 +159,7 @@ func (k keptDeployment) launch(d *door, id string) (s keptSession, spec server.S
 	return s, spec, nil, err
 }
 
-// refusal returns why there can be no session, if that is final; nil means a retry may succeed.
+// refusal returns the reason why there can be no session, if that is final; nil means a retry may succeed.
 func refusal(err error) *runError {
 	if err == nil {
 		return nil

@@ -217,7 +217,7 @@ func (d *door) pollWork() (any, error) {
 }
 
 // errTaken says that another worker was faster.
-var errTaken = errors.New("the item is not free any more")
+var errTaken = errors.New("another worker has taken the item")
 
 // claim makes the visitor the holder of the oldest free item; nil means there is none.
 func (d *door) claim(environment string, unacked time.Duration) (*shownWork, error) {

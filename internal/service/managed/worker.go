@@ -151,10 +151,10 @@ var errCut = errors.New("the worker that made this call went before it told how 
 	"it was not made again; look at what is there before you repeat anything")
 
 // errLeaseLost says that another worker holds the item.
-var errLeaseLost = errors.New("the lease is lost; another worker goes on")
+var errLeaseLost = errors.New("the lease is lost; another worker continues")
 
 // errLetGo says that the server wants the item back.
-var errLetGo = errors.New("the server wants the session to be let go")
+var errLetGo = errors.New("the server wants the worker to release the session")
 
 // work makes the calls of the session until that is idle, or ctx ends. Running calls are finished.
 func (i *item) work(ctx context.Context) {

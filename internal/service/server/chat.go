@@ -159,7 +159,7 @@ func (c *call) hear(task string, after uint64, say func(string) error) (a answer
 	return a, cmp.Or(c.Err(), c.unanswered(task), error(ending()))
 }
 
-// unanswered returns why no reply will come; nil means the task is not over.
+// unanswered returns the reason why no reply will come; nil means the task is not over.
 func (c *call) unanswered(task string) error {
 	t, known := c.book.task(task)
 	if !known || !over(t.Stage) {
@@ -169,7 +169,7 @@ func (c *call) unanswered(task string) error {
 	return &Problem{Status: http.StatusBadGateway, Type: "api_error", Message: "the agent did not answer, because its task is " + why}
 }
 
-// failure returns why there is no reply, if the agent failed.
+// failure returns the reason why there is no reply, if the agent failed.
 func (a answered) failure() error {
 	if a.stop.Reason != event.ReasonFailed && a.stop.Reason != event.ReasonStuck {
 		return nil

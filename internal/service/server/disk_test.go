@@ -132,8 +132,8 @@ func (p *process) began(id string) {
 	})
 }
 
-// TestDiskFloor checks that with less room than required no task begins, that a running one pauses between two calls
-// and says why, and that both continue when there is room again.
+// TestDiskFloor checks that with less room than required no task begins, that a running one pauses between two
+// calls and gives the reason why, and that both continue when there is room again.
 func TestDiskFloor(t *testing.T) {
 	t.Parallel()
 	p := small(t, "64m", "--disk", "32", "--keep", "always")

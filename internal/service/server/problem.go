@@ -12,8 +12,8 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Problem is why a request failed, in the form of the errors of the Messages API, with the field and the right
-// value in addition.
+// Problem is the reason why a request failed, in the form of the errors of the Messages API, with the field and the
+// right value in addition.
 type Problem struct {
 	Status  int    `json:"-"`
 	Type    string `json:"type"` // such as "invalid_request_error"

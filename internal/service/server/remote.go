@@ -36,7 +36,7 @@ import (
 type Remote struct {
 	URL      string // of the server, such as http://127.0.0.1:8080
 	Token    string
-	Patience time.Duration // longest silence of the server after a request; 0: 30 seconds
+	Patience time.Duration // longest silence of the server after a request; 0 means 30 seconds
 
 	once   sync.Once
 	client *http.Client
@@ -177,7 +177,7 @@ func (r *Remote) Task(ctx context.Context, session string) (t Task, err error) {
 func (r *Remote) Resolve(ctx context.Context, text string) (string, error) {
 	id, err := store.Resolve(ctx, r, text)
 	if p := (*Problem)(nil); errors.Is(err, fs.ErrNotExist) && !errors.As(err, &p) { // in words of this server
-		err = fmt.Errorf("no session matches %q on the server; those that run are listed by: %s",
+		err = fmt.Errorf("no session matches %q on the server; list the running ones with: %s",
 			words.OneLine(text, 80), words.Command(r.URL, "ps"))
 	}
 	return id, err

@@ -60,7 +60,7 @@ type Server struct {
 	Setup
 
 	book     *book
-	books    store.Booker // stores it; nil: Sessions does
+	books    store.Booker // stores it; nil means Sessions does
 	pool     *running.Pool
 	opens    keep.Turns // opens sessions one at a time, so that requests still get a processor
 	live     feeds
@@ -128,12 +128,12 @@ type Setup struct {
 	Guard *netguard.Guard
 	// CloneFrom are further hosts that they may come from.
 	CloneFrom netguard.Hosts
-	// Unwalled is why commands run without a sandbox here; empty means they run in one. If set, identities of a
-	// tenant can't approve commands.
+	// Unwalled is the reason why commands run without a sandbox here; empty means they run in one. If set,
+	// identities of a tenant can't approve commands.
 	Unwalled string
-	// Contract is added to the system prompt of every task; empty: [Contract].
+	// Contract is added to the system prompt of every task; empty means [Contract].
 	Contract string
-	// AtOnce is how many tasks may work at once; 0: [DefaultAtOnce]. Tasks that wait for a person's decision
+	// AtOnce is how many tasks may work at once; 0 means [DefaultAtOnce]. Tasks that wait for a person's decision
 	// don't count.
 	AtOnce int
 	// Keep says which workspaces stay when their task has ended, unless the task itself says so.

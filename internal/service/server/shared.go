@@ -178,7 +178,7 @@ func (v *vigil) keep(ctx context.Context) {
 	}
 }
 
-// look returns why the server may no longer lead.
+// look returns the reason why the server may no longer lead.
 func (v *vigil) look() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -426,7 +426,7 @@ func ClusterOf(ctx context.Context, s store.Store, token string) (Cluster, error
 	return Cluster{Leader: b.leader.URL, SameOwner: !b.leader.another(token)}, err
 }
 
-// Free returns why a session can't leave its store: a task works in it, or will.
+// Free returns the reason why a session can't leave its store: a task works in it, or will.
 func Free(ctx context.Context, s store.Store, session string) error {
 	of := ""
 	for e, err := range store.Events(ctx, s, session) {

@@ -155,8 +155,8 @@ func TestJoins(t *testing.T) {
 	}
 }
 
-// TestOneOwner checks that a server with another owner's token than the last leader neither stands by nor leads, and
-// says why, unless it is to bring a new one.
+// TestOneOwner checks that a server with another owner's token than the last leader neither stands by nor leads,
+// and gives the reason why, unless it is to bring a new one.
 func TestOneOwner(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

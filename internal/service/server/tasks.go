@@ -95,7 +95,7 @@ func (c *Visit) submitted(prefix string, spec Spec, said any, beside *event.Reco
 	return t, nil
 }
 
-// admit returns why a tenant can have no more tasks. The caller holds the book's lock.
+// admit returns the reason why a tenant can have no more tasks. The caller holds the book's lock.
 func (c *Visit) admit(name string, now time.Time) error {
 	bounds := Tenant{}
 	if t := c.book.tenants[name]; t != nil {
@@ -260,7 +260,7 @@ func (c *call) removeWorkspace(in removal) (nothing, error) {
 	return nothing{}, c.discard(t)
 }
 
-// stopped is why a run is interrupted.
+// stopped is the reason why a run is interrupted.
 type stopped struct {
 	ID     string `json:"-" path:"id"`
 	Reason string `json:"reason,omitempty" jsonschema:"for people"`

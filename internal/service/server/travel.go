@@ -15,9 +15,9 @@ import (
 	"github.com/inspan/inspan/llm/script"
 )
 
-// Travelling workspaces (Setup.Carry): their states are stored as blobs of the sessions. Each machine that
-// handles a task makes a folder from the newest state. The driver's folder is ahead of it, and all others are
-// only for reading.
+// Travelling workspaces (Setup.Carry): their states are stored as blobs of the sessions. Each machine that handles
+// a task makes a folder from the newest state. The folder on the driver's machine is newer than that state; the
+// others are read-only copies.
 
 // Travel turns on travelling workspaces. Their records on this machine are next to them, because several servers
 // may share the folder State.
@@ -30,8 +30,8 @@ func (s *Server) travels(t Task) bool {
 	return s.Carry != nil && !t.Spec.Elsewhere && t.Spec.Folder+t.Spec.Session == ""
 }
 
-// arrive makes sure that the workspace of a task is here, as its session has left it. Otherwise an agent would
-// find an empty folder, and take that for the truth.
+// arrive makes sure that the workspace of a task is here, as its session has left it. Otherwise an agent would find
+// an empty folder and believe that the workspace is empty.
 func (s *Server) arrive(ctx context.Context, t Task) error {
 	dir := s.workspace(t)
 	if s.Carry != nil && t.Spec.Elsewhere {
@@ -70,7 +70,7 @@ func (s *Server) unmerged(t Task) string {
 		"DELETE /api/v1/tasks/%s/workspace?discard=true removes them too", copies[0].Agent, text.Count(len(copies[0].Changed), "file"), t.ID)
 }
 
-// copies returns the table of the workspace copies in which agents work apart.
+// copies returns the table of the separate copies in which agents work.
 func (s *Server) copies() *running.Table {
 	return &running.Table{Sessions: s.Sessions, Trees: s.Trees}
 }
@@ -130,8 +130,8 @@ func (s *Server) leaves(task string) bool {
 	return err == nil && state.Stays == "" // otherwise it is the only one
 }
 
-// held returns the number of bytes of the workspace of a task: of its folder here, which a call may be
-// changing, or of its stored state.
+// held returns the size of a task's workspace in bytes: that of its folder here, which a call may be changing, or
+// of its stored state if that is larger.
 func (s *Server) held(t Task) int64 {
 	here := weight(s.workspace(t))
 	if !s.travels(t) || t.Session == "" || over(t.Stage) && !s.stays(t, t.Stage) {

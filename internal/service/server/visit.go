@@ -214,7 +214,7 @@ func (v *Visit) tell(id string, input event.Body) (uint64, error) {
 	case err != nil:
 		return 0, err
 	case t.Session == "" || over(t.Stage) || t.Stage == event.StageFinalizing || t.closed != "":
-		return 0, Conflict("task %s is %s and takes no messages", t.ID, t.Stage)
+		return 0, Conflict("task %s is %s and accepts no messages", t.ID, t.Stage)
 	}
 	seq, err := v.write(t.Session, input)
 	if err != nil {

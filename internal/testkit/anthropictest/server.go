@@ -34,8 +34,8 @@ type Server struct {
 	// the cloud: an Answer's Type is the exception at Bedrock, and Google's status at Vertex AI if it is in
 	// capitals.
 	Dialect string
-	// Secret is the secret key that Bedrock's requests must be signed with, for
-	// the access key "AKID", within five minutes; empty: Key decides.
+	// Secret is the secret key that Bedrock's requests must be signed with, for the access key "AKID", within five
+	// minutes; empty means Key decides.
 	Secret string
 	// Models are the ids that GET /v1/models lists.
 	Models []string

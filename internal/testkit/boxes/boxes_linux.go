@@ -74,7 +74,7 @@ func Close(t testing.TB, env tool.Env) {
 	}
 }
 
-// Need skips a test if a box can't be built, and says why.
+// Need skips a test if a box can't be built, and gives the reason why.
 func Need(t *testing.T, env tool.Env, level tool.Level) {
 	t.Helper()
 	if level == tool.BoxRead && !env.Walls.Read || level == tool.BoxWorkspace && !env.Walls.Workspace {

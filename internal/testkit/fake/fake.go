@@ -19,7 +19,7 @@ type Answer struct {
 	// is sent as its arguments. Reasoning whose Opaque is the JSON string
 	// "redacted" is hidden by the vendor, where the vendor does that.
 	Parts llm.Parts
-	Stop  llm.Stop // empty: StopCalls if there are calls, else StopEnd
+	Stop  llm.Stop // empty means StopCalls if there are calls, else StopEnd
 	// StopReason is the vendor's own word; it overrides Stop.
 	StopReason string
 	Usage      llm.Usage
@@ -33,7 +33,7 @@ type Answer struct {
 	Body    string
 	Header  http.Header // added to the answer's
 
-	// Split is the largest size of the pieces in which text is streamed, in bytes; 0: 24.
+	// Split is the largest size of the pieces in which text is streamed, in bytes; 0 means 24.
 	Split int
 	// Write is how many bytes are written and flushed at once; 0 means an event.
 	Write int

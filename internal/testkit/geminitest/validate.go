@@ -82,7 +82,7 @@ var goodName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.-]{0,63}$`)
 // sentinel is a value that the vendor accepts as the signature of a call that it did not write.
 const sentinel = "skip_thought_signature_validator"
 
-// objection is why a request is refused, in the vendor's words.
+// objection is the reason why a request is refused, in the vendor's words.
 type objection string
 
 func (o objection) Error() string { return string(o) }

@@ -11,7 +11,7 @@ import (
 // rules are a server's requirements for a request. The zero value is OpenAI, except for the shape of thoughts.
 type rules struct {
 	names     []string // of Server.Dialect
-	keyHeader string   // carries the key; empty: Authorization as a bearer token
+	keyHeader string   // carries the key; empty means Authorization as a bearer token
 	// fields of a request in addition to those that all take.
 	fields []string
 	// thoughts are the fields of a thought that a message of the model may have; nil means any.

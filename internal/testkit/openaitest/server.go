@@ -30,8 +30,8 @@ type Server struct {
 	Answer func(r *http.Request, body []byte) Answer
 	// Key is the API key to insist on; empty means any or none will do.
 	Key string
-	// Dialect names the server to imitate, as in openai.Dialects. It requires and refuses the same as that
-	// server. Empty: OpenAI, with lenient checks of thoughts.
+	// Dialect names the server to imitate, as in openai.Dialects. It requires and refuses the same as that server.
+	// Empty means OpenAI, with lenient checks of thoughts.
 	Dialect string
 	// Habits are those of an imitator; the zero value is those of Dialect.
 	Habits Habits

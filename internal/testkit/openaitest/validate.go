@@ -85,7 +85,7 @@ var (
 	dataURL  = regexp.MustCompile(`^data:image/(?:png|jpeg|gif|webp);base64,(.+)$`)
 )
 
-// objection is why a request is refused, in the vendor's words.
+// objection is the reason why a request is refused, in the vendor's words.
 type objection string
 
 func (o objection) Error() string { return string(o) }

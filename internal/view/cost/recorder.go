@@ -269,7 +269,7 @@ func (r *Recorder) spread(s spreading) {
 	}
 }
 
-// missed returns why the cache lacks what it held for the previous request.
+// missed returns the reason why the cache lacks what it held for the previous request.
 func (r *Recorder) missed(b event.Replied) Cause {
 	why := "not known"
 	switch {

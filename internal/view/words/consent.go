@@ -152,7 +152,7 @@ func Answer(c llm.Call, line string) (d event.Decided, problem string) {
 	return d, ""
 }
 
-// Misfit says why an answer does not fit a call that only accepts its options; empty if it fits.
+// Misfit gives the reason why an answer does not fit a call that only accepts its options; empty if it fits.
 func Misfit(c llm.Call, answer string) string {
 	_, options := Question(c)
 	if closed, _ := arguments(c)["closed"].(bool); !closed || Chosen(answer, options) != "" {

@@ -257,8 +257,8 @@ func without(level event.Healing) string {
 	return "calls and results so far, which become text"
 }
 
-// Wait says why the session pauses now, what comes next, and for how many seconds; zero if the event is not
-// about a pause. Why is text by others.
+// Wait gives the reason why the session pauses now, what comes next, and for how many seconds; zero if the event is
+// not about a pause. Why is text by others.
 func Wait(body event.Body) (why, what string, seconds float64) {
 	switch b := body.(type) {
 	case event.Failed:

@@ -190,7 +190,7 @@ func (r *refusal) limited(h http.Header) {
 	}
 }
 
-// again waits before a failed request is repeated, or returns why it must not be.
+// again waits before a failed request is repeated, or returns the reason why it must not be.
 func (c *caller) again(ctx context.Context, try int, err error) error {
 	wait := time.Duration(try) * time.Second
 	if r, ok := errors.AsType[*refusal](err); ok {

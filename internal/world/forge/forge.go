@@ -29,7 +29,7 @@ const (
 
 // Site is a GitHub or GitLab site. Its methods are safe for concurrent use.
 type Site struct {
-	Kind Kind // empty: GitHub
+	Kind Kind // empty means GitHub
 	// API is the address of its API, set by a person; empty means that of github.com or gitlab.com.
 	API   string
 	Token string // empty means that of App, or none

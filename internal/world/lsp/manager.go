@@ -36,10 +36,10 @@ var ErrNoServer = errors.New("no language server is known")
 // ends.
 type Manager struct {
 	Env     tool.Env      // its Root is the workspace; files outside are not served
-	Servers []Server      // nil: [Usual]
+	Servers []Server      // nil means [Usual]
 	Box     tool.Box      // the sandbox of servers
 	Start   time.Duration // maximum start time of a server; 0 means a minute
-	Query   time.Duration // maximum response time; 0: 20 seconds; for the first response at least Start
+	Query   time.Duration // maximum response time; 0 means 20 seconds; for the first response at least Start
 
 	mu      sync.Mutex
 	slots   map[key]*slot

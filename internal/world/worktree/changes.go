@@ -167,7 +167,7 @@ func (s *Store) sizes(ctx context.Context, t Tree, pairs []pair) (map[string]int
 	return sizes, nil
 }
 
-// why returns why a pair can't be merged; empty if it can.
+// why returns the reason why a pair can't be merged; empty if it can.
 func (p pair) why(sizes map[string]int64) string {
 	for _, one := range []side{p.old, p.new} {
 		switch {

@@ -22,7 +22,7 @@ import (
 
 // A Post is one request. It does not follow redirects: they would send the key to another host.
 type Post struct {
-	Method    string // empty: POST
+	Method    string // empty means POST
 	Provider  string
 	URL       string
 	Header    http.Header // the vendor's headers, in addition to those of every request
@@ -210,8 +210,8 @@ func (r *Reply) RequestID() string {
 	return ""
 }
 
-// failure returns why the exchange broke: the caller, one of our deadlines, a transport that knows the reason, such
-// as one that found no credentials to sign with, or the other side, which gives kind.
+// failure returns the reason why the exchange broke: the caller, one of our deadlines, a transport that knows the
+// reason, such as one that found no credentials to sign with, or the other side, which gives kind.
 func (r *Reply) failure(err error, kind llm.Kind) error {
 	var timeout, known *llm.Error
 	if errors.As(context.Cause(r.ctx), &timeout) {

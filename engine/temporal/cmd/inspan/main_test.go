@@ -395,8 +395,8 @@ func withEngine(t *testing.T, engine ...string) {
 	h.ran(folder, "ran\nnone\n")
 }
 
-// TestStuck has a worker without the volume that holds the workspaces. The task says why nothing happens, ends if it is
-// cancelled then, and continues once a worker has the volume.
+// TestStuck has a worker without the volume that holds the workspaces. The task gives the reason why nothing
+// happens, ends if it is cancelled then, and continues once a worker has the volume.
 func TestStuck(t *testing.T) { engines(t, getsStuck) }
 
 func getsStuck(t *testing.T, engine ...string) {

@@ -64,7 +64,7 @@ func (c *command) lockFolders() error {
 func (c *command) enterScene() error {
 	// The keeper's IPC namespace would outlive the command.
 	if err := unix.Unshare(unix.CLONE_NEWIPC); err != nil {
-		return walls.During("part from the IPC of the machine", err)
+		return walls.During("leave the IPC namespace of the machine", err)
 	}
 	rules, err := walls.WorkspaceRules(c.order.Plan)
 	if err != nil {
