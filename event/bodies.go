@@ -21,7 +21,7 @@ type Opened struct {
 	// Config is the digest of the configuration: settings, instructions, skills, memory, tools, kinds of agents,
 	// hooks, levers, model and program; empty if unknown.
 	Config string `json:"config,omitempty"`
-	// Folder identifies the workspace on this machine even if it is renamed; empty if nothing can.
+	// Folder is an identity of the workspace on this machine that survives renaming; empty if there is none.
 	Folder string `json:"folder,omitempty"`
 	// Labels are set by the program that opened the session, such as a ticket.
 	Labels map[string]string `json:"labels,omitempty"`

@@ -78,8 +78,8 @@ func TestEventsDocument(t *testing.T) {
 		"Kinds and fields are only ever added, and readers keep those that they do not know. A reader that does not\n" +
 		"know a kind marked `\"must\":true` may show the session, but must not continue it. Any process may append\n" +
 		"an input; other kinds come from the program that drives the session, the driver.\n\n" +
-		"Fields in bold are always there, others only if they are not empty. In Go, the field `message` of `said` is\n" +
-		"`Said.Message`.\n")
+		"Fields without a type are strings. Those in bold are always there, others only if they are not empty. In Go,\n" +
+		"the field `message` of `said` is `Said.Message`.\n")
 	slices.SortFunc(p.Types, func(a, b *doc.Type) int { return int(a.Decl.Pos() - b.Decl.Pos()) })
 	for _, typ := range p.Types {
 		kind := kindOf(typ)
@@ -111,11 +111,11 @@ func fieldsOf(t *testing.T, fset *token.FileSet, p *doc.Package, typ *doc.Type) 
 		}
 		tag, _ := strconv.Unquote(f.Tag.Value) // it has been parsed
 		name, options, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
-		format := "- `%s` %s"
+		name = "`" + name + "`"
 		if options == "" {
-			format = "- **`%s`** %s"
+			name = "**" + name + "**"
 		}
-		fmt.Fprintf(&b, format, name, jsonType(printed(t, fset, f.Type)))
+		b.WriteString(strings.TrimSuffix("- "+name+" "+jsonType(printed(t, fset, f.Type)), " "))
 		comment := strings.Join(strings.Fields(f.Doc.Text()+f.Comment.Text()), " ")
 		comment = regexp.MustCompile("^"+f.Names[0].Name+`(:| is| are) |\.$`).ReplaceAllString(comment, "")
 		if comment != "" {
@@ -126,13 +126,18 @@ func fieldsOf(t *testing.T, fset *token.FileSet, p *doc.Package, typ *doc.Type) 
 	return b.String()
 }
 
-// jsonType returns the name of a Go type for readers of JSON.
+// jsonType returns the name of a Go type for readers of JSON; empty for a string.
 func jsonType(goType string) string {
 	name := strings.TrimPrefix(goType, "*")
+	if name == "[]string" {
+		return name
+	}
 	if element, ok := strings.CutPrefix(name, "[]"); ok {
 		return "[]" + jsonType(element)
 	}
 	switch name {
+	case "string":
+		return ""
 	case "int", "int64", "uint64", "float64":
 		return "number"
 	case "json.RawMessage":
