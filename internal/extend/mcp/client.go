@@ -78,7 +78,7 @@ func (m *Manager) try(ctx context.Context, server Server, legacy bool) (_ *clien
 		c.close()
 		var silent *silentError
 		if errors.As(err, &silent) && c.program != nil { // it may have waited for what it does not get
-			err = c.program.blamed(err)
+			err = c.program.withRefusals(err)
 		}
 		return nil, nil, 0, err
 	}
@@ -149,7 +149,7 @@ func (c *client) transport(m *Manager, server Server, legacy bool) (sdk.Transpor
 		return nil, err
 	}
 	c.program = p
-	c.working.Go(p.see)
+	c.working.Go(p.awaitExit)
 	return p.transport(), nil
 }
 

@@ -173,8 +173,8 @@ func (p *program) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// see waits for the end of the process and cleans up.
-func (p *program) see() {
+// awaitExit waits for the end of the process and cleans up.
+func (p *program) awaitExit() {
 	code, err := p.process.Wait()
 	switch {
 	case err != nil:
@@ -194,7 +194,7 @@ func (p *program) see() {
 			err = fmt.Errorf("%w; it runs in the sandbox, where --host HOST of 'inspan mcp add' (hosts = [...] in the settings) opens a host to it", err)
 		}
 	}
-	p.end(p.blamed(err))
+	p.end(p.withRefusals(err))
 	_ = p.into.CloseWithError(io.EOF) // never fails
 	_ = p.out.Close()
 	if l, ok := p.process.(tool.Leaver); !ok || l.Left() {
@@ -204,9 +204,9 @@ func (p *program) see() {
 	close(p.dead)
 }
 
-// blamed adds to an error what the sandbox refused to the program, and how to allow it. It waits for the
+// withRefusals adds to an error what the sandbox refused to the program, and how to allow it. It waits for the
 // program's end.
-func (p *program) blamed(err error) error {
+func (p *program) withRefusals(err error) error {
 	for i, refused := range p.refused() {
 		if i == mostRefused {
 			break

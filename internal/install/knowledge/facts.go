@@ -69,7 +69,7 @@ func (k *Base) System(ctx context.Context, agent *inspan.Agent, p Prompt, warn f
 	in := Input{Replace: p.Replace, Style: p.Style, Append: p.Append}
 	var beside sync.WaitGroup
 	beside.Go(func() { in.Facts = k.facts(ctx, agent, p) })
-	in.Memory, in.Claimed = k.remembered(p.Memory, warn)
+	in.Memory, in.Claimed = k.memoryText(p.Memory, warn)
 	if !p.Elsewhere {
 		in.Files, _ = k.instructions(p.Root, root)
 		in.Skills = skillList(p.Skills, warn)

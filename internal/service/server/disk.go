@@ -184,7 +184,7 @@ func (s *Server) weigh() {
 	}
 	held := map[string]int64{}
 	for _, t := range s.book.list("", math.MaxInt, func(t *Task) bool { return bounded[t.Tenant] && t.Spec.Folder+t.Spec.Beside == "" }) {
-		held[t.Tenant] += s.held(t)
+		held[t.Tenant] += s.workspaceSize(t)
 	}
 	s.quota.mu.Lock()
 	s.quota.bytes = held

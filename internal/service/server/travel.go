@@ -102,7 +102,7 @@ func (s *Server) sweepCopies() {
 		roots, err := s.Carry.Roots()
 		err = errors.Join(err, s.book.catchUp(s.ctx)) // a task is in the book before it has a workspace
 		for _, root := range roots {
-			if err == nil && filepath.Dir(root) == s.Dir && s.leaves(filepath.Base(root)) {
+			if err == nil && filepath.Dir(root) == s.Dir && s.mustLeave(filepath.Base(root)) {
 				err = s.Carry.Drop(root)
 			}
 		}
@@ -117,8 +117,8 @@ func (s *Server) sweepCopies() {
 	}
 }
 
-// leaves reports whether the workspace of a task must leave this machine.
-func (s *Server) leaves(task string) bool {
+// mustLeave reports whether the workspace of a task must leave this machine.
+func (s *Server) mustLeave(task string) bool {
 	t, known := s.book.task(task)
 	if !known || !over(t.Stage) || !s.stays(t, t.Stage) {
 		return !known || over(t.Stage) && s.holdsWork(t) == ""
@@ -130,9 +130,9 @@ func (s *Server) leaves(task string) bool {
 	return err == nil && state.Stays == "" // otherwise it is the only one
 }
 
-// held returns the size of a task's workspace in bytes: that of its folder here, which a call may be changing, or
+// workspaceSize returns the size of a task's workspace in bytes: that of its folder here, which a call may be changing, or
 // of its stored state if that is larger.
-func (s *Server) held(t Task) int64 {
+func (s *Server) workspaceSize(t Task) int64 {
 	here := weight(s.workspace(t))
 	if !s.travels(t) || t.Session == "" || over(t.Stage) && !s.stays(t, t.Stage) {
 		return here
