@@ -100,7 +100,7 @@ type batch struct {
 	lost   bool // it was sent, so it may be stored even without an answer
 }
 
-// batch prepares an append. It fails if that can't be stored whatever the log has.
+// batch prepares an append. It fails if the bodies can't be stored in any log.
 func (l *log) batch(as *event.Driver, bodies []event.Body) (*batch, error) {
 	if err := event.Storable(bodies, as != nil); err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ const (
 	mostLine = 64 << 20 // bytes, as in a folder of sessions
 )
 
-// rests returns the lines after their time, and the number of bytes that they will have.
+// rests returns the part of each line after its time, and the final size of all lines in bytes.
 func (l *log) rests(bodies []event.Body) (rests [][]byte, size int64, err error) {
 	for _, body := range bodies {
 		line, err := event.Encode(event.Event{Session: l.id, Body: body})

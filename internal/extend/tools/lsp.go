@@ -199,7 +199,7 @@ func (q question) locate(ctx context.Context, at lsp.Position) (lsp.Found, error
 	return q.m.References(ctx, q.path, at)
 }
 
-// each asks for each possible place of the symbol until there is an answer.
+// each makes the request for each possible place of the symbol until one is answered.
 func (q question) each(ctx context.Context, try func(at lsp.Position) (found bool, err error)) error {
 	places, err := q.meant(ctx)
 	if err != nil {

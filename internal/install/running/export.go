@@ -13,7 +13,7 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Exporter reports to an OpenTelemetry receiver what sessions do while they do it. It is told when a session has
+// Exporter reports the work of sessions to an OpenTelemetry receiver while they run. It is told when a session has
 // grown, and reads the log by itself, so no run ever waits for it, and the log, not a queue, has the events that
 // were not sent. Events that a receiver does not accept in time are counted and dropped; the session can be
 // exported later. It is safe for concurrent use. Nil exports nothing.
@@ -144,7 +144,7 @@ func (x *Exporter) leave(session string) {
 	x.dropLocked(0, errors.New("it did not answer in time"))
 }
 
-// missed reports once what was lost.
+// missed reports lost items once.
 func (x *Exporter) missed() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -90,7 +90,7 @@ func (s *State) measure(b event.Replied) {
 }
 
 const (
-	minMeasured = 100 // tokens from which a ratio is meaningful
+	minMeasured = 100 // minimum tokens for a meaningful ratio
 	maxRatio    = 4.0 // largest plausible error of an estimate; beyond it something else is measured
 )
 

@@ -36,7 +36,7 @@ type Log struct {
 	bell  *bell
 	turn  chan struct{} // has a token while this log holds the append lock
 	acts  sync.WaitGroup
-	stuck atomic.Int64 // size of the log, plus 1, when another kept the lock and wrote nothing; 0 means none did
+	stuck atomic.Int64 // size of the log, plus 1, when another process held the lock and wrote nothing; 0 means none did
 	sync  commit
 
 	mu       sync.Mutex
@@ -188,7 +188,7 @@ func (l *Log) claimed() (seq uint64, end int64) {
 	return seq, l.tail.Off
 }
 
-// examine reports whether bodies must be synced, or why they can't be stored.
+// examine reports whether bodies must be synced; the error says why they can't be stored.
 func examine(bodies []event.Body, driver bool) (sync bool, err error) {
 	if err := event.Storable(bodies, driver); err != nil {
 		return false, err

@@ -121,7 +121,7 @@ func (r *waitingKeepers) beginWork() bool {
 	return !r.closed
 }
 
-// lacks reports whether keepers of a kind may wait, but none does.
+// lacks reports whether a keeper of a kind may wait but none is waiting.
 func (r *waitingKeepers) lacks(want keeperKind) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -136,8 +136,8 @@ func (r *waitingKeepers) lacks(want keeperKind) bool {
 	return true
 }
 
-// take returns a waiting keeper: one with the same box, or one without a box. Keepers with another box and
-// mount points among the session's temporary files are ended before a command that would see these.
+// take returns a waiting keeper: one with the same box, or one without a box. Before a command that sees the
+// session's temporary files, it ends keepers with another box and mount points there.
 func (r *waitingKeepers) take(kind keeperKind, walls string) (keeperLink, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
