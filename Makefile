@@ -97,7 +97,7 @@ bench:
 proof:
 	INSPAN_PROOF=1 go test -count 1 -timeout 20m -run 'Equal|Promised|Loops|Canaries' -v ./internal/lab/eval
 
-# Simulate programs over texts of up to 10 million tokens, and write the tables of docs/CORPUS.md. Takes half an hour.
+# Simulate programs over texts of up to 10 million tokens, and write the table of docs/CORPUS.md. Takes half an hour.
 recursion:
 	go test -count 1 -timeout 3h -run TestTables -v ./internal/lab/recursion -update
 

@@ -57,8 +57,8 @@ type Agent struct {
 	// Agent.Run and Agent.Answer return a [*WaitingError], and Session.Run returns so that the answer can be
 	// sent later. Use a [Conductor] to offer more choices than yes and no, or to answer questions in words.
 	Approve func(ctx context.Context, call Pending) (allow bool, err error)
-	// Unattended means that nobody will answer. Calls that would ask are denied, and requests to an unavailable model are
-	// retried for longer.
+	// Unattended means that no one will answer. Calls that would ask are denied, and requests to an unavailable
+	// model are retried for longer.
 	Unattended bool
 	// Limits bound runs and calls.
 	Limits Limits
@@ -186,9 +186,9 @@ type Dynamic struct {
 	// it is listed after all other tools. An error becomes a note, and the session continues without the tool. If nil,
 	// the model can't write tools.
 	Proposed func(ctx context.Context, p tool.Proposal) (tool.Tool, error)
-	// Servers returns the states of the MCP servers from which Tools takes tools. It is called at the beginning of each
-	// run, before Tools. It may wait for servers until ctx is cancelled, for example by an interrupt, and reports its
-	// progress with tell. If nil, there are none.
+	// Servers returns the states of the MCP servers that provide tools of Tools. It is called at the beginning of
+	// each run, before Tools. It may wait for servers until ctx is cancelled, for example by an interrupt, and
+	// reports its progress with tell. If nil, there are none.
 	Servers func(ctx context.Context, tell func(text string)) []event.Server
 	// Instructions returns the instructions that apply to a file or folder below the workspace in addition to System,
 	// outermost first. It is called when a call first uses a file in a folder. New instructions are added at the end of
@@ -260,7 +260,7 @@ type Rule struct {
 }
 
 // Run runs the agent in a new session in memory, see [Session.Run]. If calls still wait for a decision when the run
-// ends, the last error is a [*WaitingError], because nobody could answer later.
+// ends, the last error is a [*WaitingError], because no one could answer later.
 func (a *Agent) Run(ctx context.Context, text string) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		s, err := a.Open(ctx, event.NewMemory("memory"))

@@ -15,7 +15,7 @@ import (
 )
 
 // Conductor drives a session for a front end. It runs the session, passes on events, asks questions, stores the
-// answers and continues until the run has stopped or nobody answers. Only Session is required: without more, the
+// answers and continues until the run has stopped or no one answers. Only Session is required: without more, the
 // conductor shows nothing and leaves every question open.
 //
 // If one of its functions panics, Run returns an error with the name of the function and the stack. The session can
@@ -75,9 +75,9 @@ var ErrOver = errors.New("the run is over")
 // ErrAnswered is the cause of the cancelled context when someone else has answered a question.
 var ErrAnswered = errors.New("answered elsewhere")
 
-// Run appends the inputs and drives the session until the run has stopped, or only waits for questions that nobody
-// answers. Without inputs it continues the session from its current state. If ctx ends first, Run aborts the run and
-// returns the context's error.
+// Run appends the inputs and drives the session until the run has stopped, or only waits for questions that no one
+// answers. Without inputs it continues the session from its current state. If ctx ends first, Run aborts the run
+// and returns the context's error.
 func (c *Conductor) Run(ctx context.Context, inputs ...event.Body) error {
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()
@@ -322,7 +322,7 @@ type WaitingError struct {
 	Waiting []Pending
 }
 
-// Error names the calls, and the fields of Agent that would decide about them.
+// Error names the calls, and the fields of Agent that would decide on them.
 func (e *WaitingError) Error() string {
 	var calls []string
 	for _, p := range e.Waiting {

@@ -17,7 +17,7 @@ import (
 type Context struct {
 	Window  int  // size of the current model's context window in tokens; 0 if unknown
 	Reserve int  // tokens of the window that are reserved for the reply
-	Assumed bool // nobody states Window, so it is assumed
+	Assumed bool // no one states Window, so it is assumed
 	Tokens  int  // approximate tokens of the next prompt: the provider's last count, and an estimate of the rest
 	Sources []Source
 	// Compactions is how often the conversation was compacted.

@@ -156,8 +156,8 @@ func (h *Host) resume(ctx context.Context, log store.Log) (*Session, error) {
 	}, state)
 }
 
-// Fork creates a session from the events of another one up to seq, or from all if seq is 0, and opens it. The
-// caller must close it.
+// Fork creates a session from the events of another up to seq, or from all if seq is 0, and opens it. The caller
+// must close it.
 func (h *Host) Fork(ctx context.Context, id string, seq uint64) (*Session, error) {
 	id, err := store.Resolve(ctx, h.Sessions(), id)
 	if err != nil {

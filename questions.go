@@ -98,7 +98,7 @@ func (q *questions) close() {
 	q.asking.Wait()
 }
 
-// failed returns why no more questions can be asked, or nil.
+// failed returns the reason why no more questions can be asked, or nil.
 func (q *questions) failed() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -218,9 +218,9 @@ func (q *questions) watch(ctx context.Context, st Status) (stop func()) {
 	return func() { cancel(); watching.Wait() }
 }
 
-// settle asks about the waiting calls, and returns true once the run can continue: after an answer, an interrupt or a
-// time-out. It returns false if nobody answers. Meanwhile it holds the lease, so others see that this process drives
-// the session.
+// settle asks about the waiting calls, and returns true once the run can continue: after an answer, an interrupt or
+// a time-out. It returns false if no one answers. Meanwhile it holds the lease, so others see that this process
+// drives the session.
 func (q *questions) settle(ctx context.Context, st Status) (answered bool, err error) {
 	release, err := q.session.acquire(ctx)
 	if err != nil {

@@ -134,9 +134,9 @@ func (p Pending) ID() string {
 	return p.Call.ID + "-" + strings.TrimPrefix(last.Call.ID, loop.NestedID(p.Parent, ""))
 }
 
-// Question returns the open question with this [Pending.ID], and whether there is one. The id of a single call in a Set
-// works too. If a Set has changed since its id was shown, the id matches nothing, so nobody approves calls that they
-// have not seen.
+// Question returns the open question with this [Pending.ID], and whether there is one. The id of a single call in a
+// Set works too. If a Set has changed since its id was shown, the id matches nothing, so no one approves calls that
+// they have not seen.
 func (st Status) Question(id string) (p Pending, open bool) {
 	all := st.Questions()
 	for _, p := range slices.Concat(all, Sets(all)) {

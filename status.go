@@ -46,9 +46,9 @@ type Status struct {
 	// the earliest time for the next request; zero means now.
 	Asking    bool
 	NotBefore time.Time
-	// Paused is the last pause of the run, together with the session's children; nil if there was none. Braked says why
-	// the breaker stopped the run; empty if it did not. Rate is the usage per minute when it last stopped a run. Runs
-	// counts the runs that began since this process opened the session.
+	// Paused is the last pause of the run, together with the session's children; nil if there was none. Braked
+	// gives the reason why the breaker stopped the run; empty if it did not. Rate is the usage per minute when it
+	// last stopped a run. Runs counts the runs that began since this process opened the session.
 	Paused  *event.Paused
 	Braked  string
 	Rate    event.Rate

@@ -130,7 +130,7 @@ func (s *Session) perform(ctx context.Context, do func(context.Context, *Steps) 
 	return err
 }
 
-// performOnce performs a run, and reports whether another one began as it ended. It does not call do for a run that was
+// performOnce performs a run, and reports whether another began as it ended. It does not call do for a run that was
 // interrupted earlier, for example by a fork; it only stops such a run.
 func performOnce(ctx context.Context, d *drive.Driver, do func(context.Context, *Steps) error) (again bool, err error) {
 	var stopped bool

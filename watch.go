@@ -74,8 +74,9 @@ func (w *Watch) fold(ctx context.Context) error {
 // ID returns the session's id.
 func (w *Watch) ID() string { return w.log.ID() }
 
-// Began returns the event after which the run in progress began when the Watch was opened, or else the last run. Pass
-// it to Events to see that run. If the run was compacted since it began, it is the position of the last compaction.
+// Began returns the number of the event before the run that was in progress when the Watch was opened, or before
+// the last run if none was. Pass it to Events to see that run. If the run was compacted since it began, it is the
+// position of the last compaction.
 func (w *Watch) Began() uint64 { return w.began }
 
 // Events yields the stored events with a sequence number above after, and then new ones until ctx ends, which is not
@@ -142,8 +143,8 @@ func (w *Watch) apply(e event.Event) error {
 	return w.state.Apply(e)
 }
 
-// Status returns the state of the session as of the last event that Events or Live has read, at first as of the opening
-// of the Watch.
+// Status returns the state of the session as of the last event that Events or Live has read, or, before that, as of
+// the opening of the Watch.
 func (w *Watch) Status() Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -164,9 +165,9 @@ func (w *Watch) End(ctx context.Context) (uint64, error) {
 	return end, nil
 }
 
-// Send appends an input, see [event.Input], after Redact has removed secrets. The process that drives the session picks
-// it up; otherwise it waits for the next run. Unlike [Session.Send], it leaves images in the event, and does not store
-// rules of decisions for the project or for always.
+// Send appends an input, see [event.Input], after Redact has removed secrets. The process that drives the session
+// picks it up; otherwise it waits for the next run. Unlike [Session.Send], it leaves images in the event, and does
+// not save the rules of decisions for the project or for all projects.
 func (w *Watch) Send(ctx context.Context, input event.Body) error {
 	if !event.Input(input) {
 		return fmt.Errorf("send: %s is not an input", input.Kind())

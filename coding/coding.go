@@ -67,8 +67,9 @@ type Options struct {
 	// Settings.
 	Personal bool
 
-	// Model answers, also for subagents, unless they name another. The fallbacks of the settings are not added.
-	// If nil, the model of the settings is used, or that of the first provider with a key in the environment.
+	// Model answers, including for subagents, unless they name another. The fallbacks of the settings are not
+	// added. If nil, the model of the settings is used, or that of the first provider with a key in the
+	// environment.
 	Model llm.Model
 	// Prompt is added to the system prompt of new sessions and of subagents.
 	Prompt string
@@ -84,7 +85,7 @@ type Options struct {
 	MaxTurns int
 	MaxCost  float64
 	MaxTime  time.Duration
-	// Unattended means that nobody answers questions: calls that would ask are denied.
+	// Unattended means that no one answers questions: calls that would ask are denied.
 	Unattended bool
 
 	// Tools are additional tools, which every request describes to the model. The Env of their calls is the
@@ -102,9 +103,10 @@ type Options struct {
 	// program must be linked statically (CGO_ENABLED=0). Empty means none.
 	Container string
 	// Env is another world than this machine: files of your own, such as a [files.Memory], a container or a machine
-	// that you reach. Its Root is the workspace, so Root stays empty. Tools for files work there, with Procs also those
-	// for commands. What needs a folder of this machine is left out: checkpoints, subagents, memory, and instructions
-	// and skills of the workspace. The caller closes it, after the sessions. Nil means this machine.
+	// that you reach. Its Root is the workspace, so Root stays empty. Tools for files work there, with Procs also
+	// those for commands. Everything that needs a folder of this machine is left out: checkpoints, subagents,
+	// memory, and instructions and skills of the workspace. The caller closes it, after the sessions. Nil means
+	// this machine.
 	Env *tool.Env
 
 	// Warn receives warnings that stop nothing, such as that this machine can't build the whole sandbox, so

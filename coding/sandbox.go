@@ -14,10 +14,10 @@ type Sandbox struct {
 	off  bool
 }
 
-// Init returns the sandbox of the operating system. It must be the first call in main, and in TestMain of
-// tests: the sandbox starts this program again for each command, as its keeper, without arguments, and for each
-// script of a model, with an argument that only Init knows. In such a process Init does that work and does not
-// return. Code before Init in main runs there too.
+// Init returns the sandbox of the operating system. It must be the first call in main, and in TestMain of tests:
+// the sandbox starts this program again for each command, as its keeper, without arguments, and for each script of
+// a model, with an argument that only Init knows. In such a process Init does that work and does not return. Code
+// before Init in main runs there too.
 //
 // If the machine can't build the sandbox, or only a part of it, commands that would need it ask.
 func Init() Sandbox {

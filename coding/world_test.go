@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestWorld checks that the coding agent works in an Env of the embedder, also after a restart: its tools change files
-// there and none on the disk, and it has no tools for commands, as that world has no processes.
+// TestWorld checks that the coding agent works in an Env of the embedder, even after a restart: its tools change
+// files there and none on the disk, and it has no tools for commands, because that world has no processes.
 func TestWorld(t *testing.T) {
 	home(t)
 	tree := files.New(fstest.MapFS{"plan.md": {Data: []byte("Ship on Monday.\n")}})

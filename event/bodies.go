@@ -21,7 +21,7 @@ type Opened struct {
 	// Config is the digest of the configuration: settings, instructions, skills, memory, tools, kinds of agents,
 	// hooks, levers, model and program; empty if unknown.
 	Config string `json:"config,omitempty"`
-	// Folder identifies the workspace on this machine even if it is renamed; empty if nothing can.
+	// Folder is an identity of the workspace on this machine that survives renaming; empty if there is none.
 	Folder string `json:"folder,omitempty"`
 	// Labels are set by the program that opened the session, such as a ticket.
 	Labels map[string]string `json:"labels,omitempty"`
@@ -67,10 +67,9 @@ type Said struct {
 	Parts  llm.Parts `json:"parts"`            // Text and Image
 	By     string    `json:"by,omitempty"`     // who said it; empty means the user at the terminal
 	Origin Origin    `json:"origin,omitempty"` // kind of By; empty means a person
-	// Message is the sender's key for this input: of inputs with the same key, only the first counts. Context is the
-	// sender's name for the conversation.
+	// Message is the sender's key for this input: of inputs with the same key, only the first counts.
 	Message string `json:"message,omitempty"`
-	Context string `json:"context,omitempty"`
+	Context string `json:"context,omitempty"` // the sender's name for the conversation
 	Taint
 }
 
@@ -85,8 +84,8 @@ type Withdrawn struct {
 // Say returns the input of a person at the terminal who says text.
 func Say(text string) Said { return Said{Parts: llm.Say(text)} }
 
-// Typed returns what the person typed at the terminal: the text, or "!" and the first line of a command that
-// they ran. The model gets the command behind "$ ", below an introduction.
+// Typed returns the text that the person typed at the terminal: the text, or "!" and the first line of a command
+// that they ran. The model gets the command behind "$ ", below an introduction.
 func (s Said) Typed() string {
 	all := s.Parts.Text()
 	_, command, told := strings.Cut(all, "\n$ ")
@@ -167,9 +166,9 @@ type Decided struct {
 	Also []uint64 `json:"also,omitempty"`
 }
 
-// Scope is what an approval applies to. Beyond the one call, it applies to the rules named by the call's
-// Waiting, or to one of its Offers, and to nothing else. If Waiting names no rules, the approval applies to the
-// one call, whatever its scope.
+// Scope is the extent of an approval. Beyond the one call, it applies to the rules named by the call's Waiting, or
+// to one of its Offers, and to nothing else. If Waiting names no rules, the approval applies to the one call,
+// whatever its scope.
 type Scope string
 
 // Scopes.
@@ -187,10 +186,11 @@ const (
 type Cancelled struct {
 	By     string `json:"by,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Messages that came meanwhile wait for the next driver.
+	// All: messages that came meanwhile wait for the next driver.
 	All bool `json:"all,omitempty"`
 	// ReasonMaxTime: the run stops if its time is used up. ReasonDone: a finished run no longer waits for jobs.
-	// ReasonRate: the run stops as Reason says, and Rate is the consumption. Empty: a person or program interrupts.
+	// ReasonRate: the run stops as Reason says, and Rate is the consumption. Empty means a person or program
+	// interrupts.
 	Limit   Reason `json:"limit,omitempty"`
 	Rate    *Rate  `json:"rate,omitempty"`
 	Message string `json:"message,omitempty"` // as in Said
@@ -204,12 +204,10 @@ type Claimed struct {
 	Epoch  uint64 `json:"epoch"`            // strictly increasing in a session
 	By     string `json:"by"`               // host and process, for people
 	Writer string `json:"writer,omitempty"` // random; distinguishes this claim from every other
-	// Unattended: no person can answer while this driver works. Keeps: background commands continue after its
-	// normal end.
+	// Unattended: no person can answer while this driver works.
 	Unattended bool `json:"unattended,omitempty"`
-	Keeps      bool `json:"keeps,omitempty"`
-	// NoKeep: background commands can't continue, even if bash was told to keep them.
-	NoKeep bool `json:"no_keep,omitempty"`
+	Keeps      bool `json:"keeps,omitempty"`   // background commands continue after the driver's normal end
+	NoKeep     bool `json:"no_keep,omitempty"` // background commands end with it, even if bash was told to keep them
 }
 
 // Asked says that a request goes to the model.
@@ -249,10 +247,9 @@ type Failed struct {
 	Millis  int64    `json:"millis,omitempty"` // from the request to the failure; 0 if nothing was sent
 	Limit   int      `json:"limit,omitempty"`  // accepted tokens, if the prompt was too long and the vendor says so
 	// Route is the model whose answer was paid for in spite of the failure, for example because a check refused it.
-	// Usage and Cost are its consumption.
 	Route string    `json:"route,omitempty"`
-	Usage llm.Usage `json:"usage,omitzero"`
-	Cost  float64   `json:"cost,omitempty"` // US dollars
+	Usage llm.Usage `json:"usage,omitzero"` // of that answer
+	Cost  float64   `json:"cost,omitempty"` // of that answer, in US dollars
 }
 
 // Routed says which of several models answers a request, and why it was chosen.
@@ -268,21 +265,17 @@ type Routed struct {
 	Millis int64    `json:"millis,omitempty"` // from the request to the failure of the model given up
 	Window int      `json:"window,omitempty"` // window in tokens of the largest model that may see the conversation; 0 if all may
 	// Private says which private text the conversation holds. No later request goes to a model that may not see it.
-	Private string `json:"private,omitempty"`
-	// Judge is the model that was asked how hard the task is. Usage and Cost are its consumption. Judged is the
-	// category from then on: "hard", "easy", or empty.
-	Judge  string    `json:"judge,omitempty"`
-	Judged string    `json:"judged,omitempty"`
-	Usage  llm.Usage `json:"usage,omitzero"`
-	Cost   float64   `json:"cost,omitempty"` // US dollars
-	// Took is how long the judge took, in milliseconds.
-	Took int64 `json:"took_millis,omitempty"`
+	Private string    `json:"private,omitempty"`
+	Judge   string    `json:"judge,omitempty"`       // model that was asked how hard the task is
+	Judged  string    `json:"judged,omitempty"`      // its answer: "hard", "easy", or empty
+	Usage   llm.Usage `json:"usage,omitzero"`        // of the judge
+	Cost    float64   `json:"cost,omitempty"`        // of the judge, in US dollars
+	Took    int64     `json:"took_millis,omitempty"` // of the judge
 }
 
 // Hooked is the answer of hooks at a moment of the session.
 //
-// Emitted if they wanted something; for [tool.PromptSaid] always. Their answers about a call are in its Judged and
-// Ended.
+// Emitted if a hook acted, and always for [tool.PromptSaid]. Answers about a call are in its Judged and Ended.
 type Hooked struct {
 	Moment tool.Moment `json:"moment"`
 	By     string      `json:"by,omitempty"`
@@ -321,7 +314,7 @@ type Pruned struct {
 	After  int     `json:"after"`
 }
 
-// Pruning is why results are cut short.
+// Pruning is the reason why results are cut short.
 type Pruning string
 
 // Reasons to prune.
@@ -396,7 +389,7 @@ type Stopped struct {
 	Digest string   `json:"digest,omitempty"` // digest of the folded state, to check replays; "version:hex"
 }
 
-// Reason is why a run ended.
+// Reason is the reason why a run ended.
 type Reason string
 
 // Reasons.
@@ -441,8 +434,8 @@ type Delta struct {
 	Void      bool           `json:"void,omitempty"`
 }
 
-// Compacting is the text of the Progress with which a compaction begins. It ends with Compacted or Kept, or
-// with the run.
+// Compacting is the text of the Progress at the beginning of a compaction. It ends with Compacted or Kept, or with
+// the run.
 const Compacting = "compacting the conversation"
 
 // Progress is a line of progress of a running call, or of the run itself if Call is empty. Transient.

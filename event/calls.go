@@ -29,9 +29,8 @@ type Judged struct {
 	// Consulted are the requests to models during the judging. Cost is their sum.
 	Consulted []llm.Consulted `json:"consulted,omitempty"`
 	// Parent is the call that made this one while it ran; empty if the model did. Tool and Args are then always set.
-	// Asked is the digest of the request, which matches it when the parent runs again.
 	Parent string `json:"parent,omitempty"`
-	Asked  string `json:"asked,omitempty"`
+	Asked  string `json:"asked,omitempty"`  // digest of the request, to recognise it when the parent runs again
 	Caller bool   `json:"caller,omitempty"` // it may make calls of its own, see [tool.Tool]
 	// RequestedAhead: its parent requested it while an earlier call waited, so that one question covers both. Unless
 	// it only reads, it does not run before Wanted.
@@ -50,8 +49,8 @@ type Wanted struct {
 // Kind returns the kind's name in the log.
 func (Wanted) Kind() string { return "wanted" }
 
-// Waiting says that a person must decide about a call. It stays open across restarts, days and machines, until
-// Decided or Cancelled.
+// Waiting says that a person must decide on a call. It stays open across restarts, days and machines, until Decided
+// or Cancelled.
 //
 // Emitted after a Judged with Ask.
 type Waiting struct {
@@ -91,11 +90,11 @@ type Ended struct {
 	// Ways are flags that open places that the sandbox denied, see [tool.Result].
 	Ways    []string       `json:"ways,omitempty"`
 	Fetched map[string]int `json:"fetched,omitempty"` // requests of the call to package registries, by host
-	// Parts may hold text by strangers, see [tool.Result].
+	// Untrusted: Parts may hold text by strangers, see [tool.Result].
 	Untrusted bool `json:"untrusted,omitempty"`
 	// Lasting names information in Parts that the model needs for longer, see [tool.Result].
 	Lasting string `json:"lasting,omitempty"`
-	// The same call brought the same result before, which the model still sees. Parts only say so.
+	// Again: the same call brought the same result before, which the model still sees. Parts only say so.
 	Again     bool      `json:"again,omitempty"`
 	Job       *tool.Job `json:"job,omitempty"`  // its command continues in the background
 	EndedJobs []string  `json:"told,omitempty"` // jobs whose end is reported in Parts

@@ -59,7 +59,7 @@ type Returned struct {
 	Cost     float64   `json:"cost,omitempty"` // US dollars
 	Unpriced bool      `json:"unpriced,omitempty"`
 	Idle     bool      `json:"idle,omitempty"` // a member of the team: a message or a task for it wakes it
-	Taint              // of its words, which may repeat outside text
+	Taint
 }
 
 // On reports whether the decision is about a question, given by its id and its number in the log. A decision

@@ -6,11 +6,12 @@ type Corpus struct {
 	Sources []Source `json:"sources"`
 	// Small is the model that reads pieces, as the person named it; empty means the one from the settings.
 	Small string `json:"small,omitempty"`
-	// Programs are the limits of programs that the agent answers by; nil: it answers by tools that search and read.
+	// Programs are the limits of programs that the agent answers by; nil means it answers by tools that search and
+	// read.
 	Programs *Programs `json:"programs,omitempty"`
 }
 
-// Programs are the limits of the programs by which a session answers from a Corpus.
+// Programs are the limits of the programs with which a session answers from a Corpus.
 type Programs struct {
 	Depth  int `json:"depth"`            // 0: they ask no model; 1: they do
 	Asks   int `json:"asks"`             // how often, in the whole session

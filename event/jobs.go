@@ -11,9 +11,8 @@ type Finished struct {
 	Seconds float64 `json:"seconds,omitempty"` // how long it ran
 	Line    string  `json:"line,omitempty"`    // the last line of its output
 	Kept    bool    `json:"kept,omitempty"`    // it has not ended, but continues without the session
-	// For a kept job: the command, and the process that keeps it running.
-	Command string `json:"command,omitempty"`
-	PID     int    `json:"pid,omitempty"`
+	Command string  `json:"command,omitempty"` // of a kept job
+	PID     int     `json:"pid,omitempty"`     // process that keeps a kept job running
 }
 
 // Kind returns the kind's name in the log.

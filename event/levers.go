@@ -19,11 +19,11 @@ type Levers struct {
 	Budget Lever `json:"budget,omitempty" toml:"budget"`
 	// a final answer while jobs run is not the end, and ends of jobs are told; on, or the seconds that an unattended run waits for them, 300
 	Jobs Lever `json:"jobs,omitempty" toml:"jobs" strength:"seconds"`
-	// what agents in the background and other agents send comes only as far as the window has room; on
+	// results and messages of other agents come only as far as the window has room; on
 	Arrivals Lever `json:"arrivals,omitempty" toml:"arrivals"`
-	// planning and verifying with more reasoning than what lies between; unattended
+	// planning and verifying with more reasoning than the steps in between; unattended
 	Effort Lever `json:"effort,omitempty" toml:"effort"`
-	// what is known of the machine and the folder stands in the prompt; most tokens, 260
+	// facts about the machine and the folder are in the prompt; most tokens, 260
 	Bootstrap Lever `json:"bootstrap,omitempty" toml:"bootstrap"`
 	// names of tools and arguments that models are used to are accepted; on
 	Names Lever `json:"names,omitempty" toml:"names"`
@@ -34,8 +34,8 @@ type Levers struct {
 	Repeats Lever `json:"repeats,omitempty" toml:"repeats"` // equal results of one call after which the run stops as stuck; 5
 }
 
-// Lever is the setting of one lever: "default" or empty, "off", "on", "unattended" (only if nobody can answer),
-// or its strength as a number.
+// Lever is the setting of one lever: "default" or empty, "off", "on", "unattended" (only if no one can answer), or
+// its strength as a number.
 type Lever string
 
 // Values of a lever other than its strength.
@@ -92,8 +92,8 @@ func (l Levers) Check() error {
 	return errors.Join(errs...)
 }
 
-// Active reports whether the lever is on. Unattended means that nobody can answer. A lever without a value, as
-// in logs of versions that lacked it, is off.
+// Active reports whether the lever is on. Unattended means that no one can answer. A lever without a value, as in
+// logs of versions that lacked it, is off.
 func (l Lever) Active(unattended bool) bool {
 	return l == LeverOn || number(l) > 0 || l == LeverUnattended && unattended
 }

@@ -36,7 +36,7 @@ type Log interface {
 	Read(ctx context.Context, after uint64) iter.Seq2[Event, error]
 }
 
-// Driver identifies the appending driver and what it knows.
+// Driver identifies the driver that appends, and the state of the log as it knows it.
 type Driver struct {
 	Epoch uint64 // of its [Claimed]; 0 while the session is unclaimed
 	After uint64 // the last event that it knows
@@ -54,9 +54,9 @@ var (
 	ErrTooNew = errors.New("a later version of inspan wrote this session")
 )
 
-// Admit is the rule by which every log accepts appends of a driver. The epoch must be that of the last Claimed,
-// or a greater one if the bodies begin with the driver's Claimed; otherwise it returns ErrFenced. Then After
-// must be the last event; otherwise it returns ErrGrown.
+// Admit is the rule of every log for appends of a driver. The epoch must be that of the last Claimed, or a greater
+// one if the bodies begin with the driver's Claimed; otherwise it returns ErrFenced. Then After must be the last
+// event; otherwise it returns ErrGrown.
 func (d Driver) Admit(epoch, last uint64, bodies []Body) error {
 	mine := d.Epoch == epoch
 	for i, b := range bodies {
@@ -79,10 +79,10 @@ func (d Driver) Admit(epoch, last uint64, bodies []Body) error {
 	return nil
 }
 
-// Repeated returns the stored events if the driver has already stored these bodies behind the events that it
-// knows, and nil if not. A log calls it when it refuses an append; claim is the number of its last Claimed.
-// Each Claimed has a random writer, so nobody else can have stored the same bodies, unless the driver knows
-// that another has claimed the session.
+// Repeated returns the stored events if the driver has already stored these bodies after the events that it knows,
+// and nil if not. A log calls it when it refuses an append; claim is the number of its last Claimed. Each Claimed
+// has a random writer, so no one else can have stored the same bodies, unless the driver knows that another has
+// claimed the session.
 func (d Driver) Repeated(ctx context.Context, l Log, refused error, claim uint64, bodies []Body) []Event {
 	if !errors.Is(refused, ErrGrown) && (!errors.Is(refused, ErrFenced) || claim <= d.After) {
 		return nil
@@ -175,8 +175,8 @@ func NewMemory(session string) *Memory {
 	return &Memory{session: session, now: time.Now, grown: make(chan struct{})}
 }
 
-// MemoryFrom returns a log that begins with events of another one, which keep number, time and session,
-// followed by bodies of the session itself.
+// MemoryFrom returns a log that begins with events of another, which keep number, time and session, followed by
+// bodies of the session itself.
 func MemoryFrom(session string, events []Event, bodies ...Body) *Memory {
 	m := NewMemory(session)
 	m.events = slices.Clip(events)

@@ -2,7 +2,7 @@ package event
 
 import "slices"
 
-// Reach is what an approval for the session covers beyond the Rules of the question.
+// Reach names the calls that an approval for the session covers beyond the Rules of the question.
 type Reach string
 
 // Reaches.

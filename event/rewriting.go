@@ -15,8 +15,6 @@ type Compact struct {
 }
 
 // Compacted replaces the conversation so far by a shorter one. The events before it stay in the log.
-//
-// Snapshot is the complete folded state after the compaction, in the form of internal/kernel/loop.
 type Compacted struct {
 	Why Compaction `json:"why,omitempty"`
 	// How the summary was made: "model", "repaired" by the model at a second attempt, or "extract" from the log
@@ -31,10 +29,10 @@ type Compacted struct {
 	// Consulted are the requests for the summary. Usage and Cost are their sums.
 	Consulted []llm.Consulted `json:"consulted,omitempty"`
 	Of        uint64          `json:"of,omitempty"` // the event before this one; 0 if not stated
-	Snapshot  json.RawMessage `json:"snapshot"`
+	Snapshot  json.RawMessage `json:"snapshot"`     // the complete folded state after the compaction
 }
 
-// Compaction is why a conversation is compacted.
+// Compaction is the reason why a conversation is compacted.
 type Compaction string
 
 // Reasons to compact.
@@ -72,7 +70,7 @@ type Workspace struct {
 	Manifest string `json:"manifest,omitempty"` // blob of the session at the top that lists the state's content
 	Bytes    int64  `json:"bytes,omitempty"`    // size of its files
 	Left     int    `json:"left,omitempty"`     // files and folders whose content is not included
-	// Stays is why there is no state: the session can only continue in this copy.
+	// Stays is the reason why there is no state: the session can only continue in this copy.
 	Stays string `json:"stays,omitempty"`
 }
 
@@ -88,12 +86,10 @@ type Restored struct {
 }
 
 // Rewound takes the conversation back to where it was after an event. Another Rewound can return to the later events.
-//
-// Snapshot is the complete folded state from there on, as in Compacted.
 type Rewound struct {
-	To       uint64          `json:"to"`
-	Of       uint64          `json:"of"` // the event before this one
-	Snapshot json.RawMessage `json:"snapshot"`
+	To       uint64          `json:"to"`       // the event to return to
+	Of       uint64          `json:"of"`       // the event before this one
+	Snapshot json.RawMessage `json:"snapshot"` // the complete folded state, as in Compacted
 }
 
 // Kind returns the kind's name in the log.

@@ -12,16 +12,17 @@ type Tasked struct {
 	By     string     `json:"by"`             // session id
 	Call   string     `json:"call,omitempty"` // call of By that asked for it; its TaskAdd counts once
 	Text   string     `json:"text,omitempty"` // the task, or its result
-	Taint             // of Text
+	Taint
 
-	// After and At say when it can be claimed: once these tasks are done, and not before this time. A TaskAdd that names
-	// a task that was never added does nothing. For is the session that alone can claim it, of TaskAdd and TaskAssign: as
-	// long as that works, or while it is idle and the task can't be claimed yet.
+	// After are tasks that must be done before it can be claimed. A TaskAdd that names a task that was never added
+	// does nothing.
 	After []string  `json:"after,omitempty"`
-	At    time.Time `json:"at,omitzero"`
-	For   string    `json:"for,omitempty"`
-	// Check is the command that must pass before it is done. In a TaskDone it is the one that has passed, as a call
-	// that Call made in the log of By; if it is not that of the task, the TaskDone does nothing.
+	At    time.Time `json:"at,omitzero"` // it can't be claimed before this time
+	// For, of TaskAdd and TaskAssign, is the only session that can claim it: while that session works, or is idle and
+	// the task can't be claimed yet.
+	For string `json:"for,omitempty"`
+	// Check is the command that must pass before it is done. In a TaskDone it is the one that has passed, in a call
+	// that Call made in the log of By. If that is not the task's check, the TaskDone does nothing.
 	Check string `json:"check,omitempty"`
 }
 

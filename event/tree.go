@@ -18,7 +18,7 @@ type Paused struct {
 	Child   string    `json:"child,omitempty"`   // session that learned it; empty means this one
 }
 
-// Rate is what a session and all that work for it have used within a minute.
+// Rate is the consumption of a session and its subagents within a minute.
 type Rate struct {
 	Cost   float64 `json:"cost,omitempty"` // US dollars
 	Tokens int64   `json:"tokens,omitempty"`

@@ -173,7 +173,7 @@ func (m *Memory) entries(rel string) (list []fs.DirEntry, dir bool) {
 	return list, dir || rel == "."
 }
 
-// read returns a file. The error is fs.ErrNotExist if there is none, and another one for a folder.
+// read returns a file. The error is fs.ErrNotExist if there is none, and another for a folder.
 func (m *Memory) read(rel string) (file, error) {
 	if f, ok := m.files[rel]; ok {
 		return f, nil

@@ -13,7 +13,7 @@ import (
 // Duties of a log to drivers: of two, the later claim wins; it stores nothing for a driver that has not seen
 // all events; and an append whose answer was lost can be repeated.
 
-// claimed is the event by which a driver with this epoch claims the log.
+// claimed is the claim of the log by a driver with this epoch.
 func claimed(epoch uint64, writer string) event.Body {
 	return event.Claimed{Epoch: epoch, By: "test", Writer: writer}
 }

@@ -23,15 +23,15 @@ type Logs struct {
 	// Open returns a new, empty log that accepts events of every kind: it holds the lease if it is an
 	// [event.Leaser]. It registers its own cleanup with t.
 	Open func(t *testing.T) event.Log
-	// Again opens a log of Open once more, without the lease, as another process would.
-	// Nil: a log can only be opened once.
+	// Again opens a log of Open once more, without the lease, as another process would. Nil means a log can only be
+	// opened once.
 	Again func(t *testing.T, l event.Log) event.Log
 	// Lose makes another process believe that the lease of the log is free, which the log does not learn. Not
 	// needed without [event.Leaser].
 	Lose func(t *testing.T, l event.Log)
-	// Fill makes the storage of the log full, until the returned function is called. Nil: not possible.
+	// Fill makes the storage of the log full, until the returned function is called. Nil means not possible.
 	Fill func(t *testing.T, l event.Log) (empty func())
-	// Replace replaces the stored data of the log, as when a copy is restored. Nil: not possible.
+	// Replace replaces the stored data of the log, as when a copy is restored. Nil means not possible.
 	Replace func(t *testing.T, l event.Log)
 }
 
@@ -141,7 +141,7 @@ func logReadEnds(t *testing.T, l event.Log) {
 		if err != nil {
 			t.Fatalf("Read: %v", err)
 		}
-		if n++; n < 100 { // a reader that writes must not deadlock, nor run for ever
+		if n++; n < 100 { // a reader that writes must not deadlock, nor run forever
 			logAppend(t, l, logSay(n))
 		}
 	}

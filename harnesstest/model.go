@@ -48,9 +48,9 @@ type Fake struct {
 // Turn is the vendor's answer to one request.
 type Turn struct {
 	Parts llm.Parts // the reply; a Call's Invalid, if set, is its argument text
-	Stop  llm.Stop  // empty: as the parts suggest
+	Stop  llm.Stop  // empty means as the parts suggest
 	Usage llm.Usage
-	Split int // bytes of the pieces text and arguments are streamed in; 0: as the vendor likes
+	Split int // bytes of the pieces text and arguments are streamed in; 0 means as the vendor likes
 
 	// Fail, if set, refuses the request with the vendor's error of this kind. Used, Limit and RetryAfter must
 	// come out again.

@@ -23,7 +23,7 @@ func oddNames() []string {
 // the replies, and that they come back under their own, even while a call streams.
 func (s modelSuite) toolNames(t *testing.T) {
 	names := oddNames()
-	// A tool may have the very name that another one gets.
+	// A tool may have the very name that another gets.
 	names = append([]string{s.theirs(t, names)[1]}, names...)
 	names = slices.Compact(names)
 	theirs := s.theirs(t, names)

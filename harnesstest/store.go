@@ -22,7 +22,7 @@ import (
 type Stores struct {
 	// Open returns a new store without sessions. It registers its own cleanup with t.
 	Open func(t *testing.T) store.Store
-	// Again opens the same store once more, as another process would. Nil: not possible.
+	// Again opens the same store once more, as another process would. Nil means not possible.
 	Again func(t *testing.T, s store.Store) store.Store
 	// Lose, Fill and Replace are as in [Logs], for the log of a session.
 	Lose    func(t *testing.T, s store.Store, l store.Log)

@@ -1,7 +1,7 @@
 package llm
 
-// Consulted is one request to a model beside the conversation: for a summary, a verdict on a call, or the
-// choice of a model. The struct that holds it says where its cost is counted.
+// Consulted is one request to a model outside the conversation: for a summary, a verdict on a call, or the choice
+// of a model. The struct that holds it says where its cost is counted.
 type Consulted struct {
 	Purpose  string  `json:"purpose,omitempty"` // as in [Request]
 	Route    string  `json:"route"`             // "provider/model"

@@ -40,7 +40,7 @@ type Endpoint struct {
 	Images bool
 }
 
-// Describe returns what is known about the endpoint's model: the adapter's knowledge, overridden by the fields.
+// Describe returns the known facts about the endpoint's model: the adapter's knowledge, overridden by the fields.
 // The provider is the adapter's name, unless the endpoint has one.
 func (e Endpoint) Describe(provider string, known Info) Info {
 	known.Provider, known.Model = provider, e.ID

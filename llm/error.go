@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Kind classifies why a model call failed. Adapters classify once, from
-// status, code and text; nobody else reads vendor texts.
+// Kind classifies why a model call failed. Adapters classify once, from status, code and text; no one else reads
+// vendor texts.
 type Kind string
 
 // Kinds.
@@ -36,7 +36,7 @@ const (
 	KindCancelled   Kind = "cancelled"         // the caller's context ended
 )
 
-// Policy is what a kind of failure calls for.
+// Policy is the reaction to a kind of failure.
 type Policy string
 
 // Policies.
@@ -51,8 +51,7 @@ const (
 	PolicyStop      Policy = "stop"      // nothing helps
 )
 
-// Policy returns what a failure of the kind calls for. It is the only place
-// that says so.
+// Policy returns the reaction to a failure of the kind. No other code decides on it.
 func (k Kind) Policy() Policy {
 	switch k {
 	case KindTransient, KindRateLimited, KindOverloaded, KindTimeout, KindStreamCut:

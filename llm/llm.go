@@ -10,9 +10,9 @@
 //
 // # Compatibility
 //
-// [Model] stays as it is. Structs get new fields whose zero value changes nothing. Kinds of errors, stops and
-// parts get new values, so a switch over them needs a default; a [Part] of a later version is read as
-// [Unknown]. The JSON of messages is what session logs hold, and is read for ever.
+// [Model] stays as it is. Structs get new fields whose zero value changes nothing. Kinds of errors, stops and parts
+// get new values, so a switch over them needs a default; a [Part] of a later version is read as [Unknown]. The JSON
+// of messages is the format of session logs, and stays readable forever.
 package llm
 
 import (
@@ -41,7 +41,7 @@ type Model interface {
 	Stream(ctx context.Context, req Request) iter.Seq2[Chunk, error]
 }
 
-// Info is what is known about a model without asking it.
+// Info holds the known facts about a model, without a request to it.
 type Info struct {
 	Provider  string // configured name of the provider: "anthropic", "ollama"
 	Model     string // the vendor's own model id
@@ -50,7 +50,7 @@ type Info struct {
 	Prices    Prices // empty if unknown
 	Images    bool   // accepts Image parts
 	NoTools   bool   // known not to accept tools
-	Assumed   bool   // nobody states Window, so it is assumed
+	Assumed   bool   // no one states Window, so it is assumed
 }
 
 // Route is the name a person uses for the model, "provider/model". It also
@@ -79,8 +79,8 @@ type Request struct {
 	// Pin is the route that last answered in the run in progress; empty if none has. A model that chooses among
 	// others stays with it while the run makes progress, since its reasoning is useless to any other.
 	Pin string
-	// Purpose says what else but the next turn is requested, such as "summary"; empty means the next turn. A
-	// model that chooses may consider it.
+	// Purpose names the reason for a request that is not the next turn, such as "summary"; empty means the next
+	// turn. A model that chooses may consider it.
 	Purpose string
 	// Private says which private text the conversation has held, see [Error] and [Routed]; if empty, only the
 	// text of the request counts. A model that chooses sends the request only to models that may see that text.
@@ -126,8 +126,8 @@ type ToolSpec struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Schema      json.RawMessage `json:"schema"` // JSON Schema of the argument object
-	// Vendor is a type by which a vendor knows the tool: a wire of theirs that has it sends it in the place of
-	// the description and the schema. All others leave it out.
+	// Vendor is the vendor's own type for the tool: a wire of theirs that has it sends it in the place of the
+	// description and the schema. All others leave it out.
 	Vendor string `json:"vendor,omitempty"`
 }
 
@@ -147,8 +147,8 @@ type CallDelta struct {
 	Args string `json:"args,omitempty"` // argument text just added; may be any fragment of JSON
 }
 
-// Retry says that a wrapper will send the request again after Wait. What was
-// streamed before is void and will be streamed anew.
+// Retry says that a wrapper will send the request again after Wait. The stream so far is void and will be streamed
+// again.
 type Retry struct {
 	Attempt int     // number of the next attempt; 1 if the first is delayed
 	Wait    float64 // seconds until then
@@ -203,7 +203,7 @@ func (r *Reply) Used(req Request) Usage {
 	return Usage{Input: req.Bytes() / 4, Output: r.Parts.Bytes() / 4, Estimated: true}
 }
 
-// Stop is why a reply ended.
+// Stop is the reason why a reply ended.
 type Stop string
 
 // Stops. A vendor's unknown reason becomes StopOther, never an error.

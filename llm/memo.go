@@ -2,9 +2,9 @@ package llm
 
 import "sync"
 
-// A Memo keeps the encoded parts of a conversation for its next request, since most of it is sent again each
-// time. It keeps what the last two requests had, up to 8 MiB. The zero value is empty, and a nil Memo keeps
-// nothing. It is safe for concurrent use.
+// A Memo keeps the encoded parts of a conversation for its next request, since most of it is sent again each time.
+// It keeps the texts of the last two requests, up to 8 MiB. The zero value is empty, and a nil Memo keeps nothing.
+// It is safe for concurrent use.
 type Memo struct {
 	mu       sync.Mutex
 	requests int // so far
@@ -41,7 +41,7 @@ const (
 )
 
 // Begin starts a new request, and returns by how many bytes the kept encodings of the last one are longer than
-// their texts. Entries that the last two requests did not use are dropped when they are most of what is kept.
+// their texts. Entries that the last two requests did not use are dropped when they are the greater part.
 func (m *Memo) Begin() (grown int) {
 	if m == nil {
 		return 0

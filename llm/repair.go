@@ -8,10 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// RepairArgs makes the arguments of a tool call out of what a model wrote: one
-// compact JSON object without duplicate keys. It mends what has one meaning
-// only and reports false for all else, above all for anything that may have
-// been cut off.
+// RepairArgs turns the text that a model wrote into the arguments of a tool call: one compact JSON object without
+// duplicate keys. It repairs what has one meaning only and reports false for all else, above all for anything that
+// may have been cut off.
 //
 //	the model wrote                         it becomes
 //	-----------------------------------     -------------------------------
@@ -65,15 +64,14 @@ func quotedObject(raw string) (string, bool) {
 
 const maxRepairDepth = 500
 
-// repairer reads almost-JSON. Its methods return the JSON of what they read,
-// and false if that has no one meaning.
+// repairer reads almost-JSON. Its methods return the JSON that they have read, and false if it is ambiguous.
 type repairer struct {
 	in  string
 	pos int
 }
 
-// onlyProseFollows reports whether nothing behind the object raises doubt:
-// words, a code fence, or the same object again.
+// onlyProseFollows reports whether nothing after the object raises doubt: words, a code fence, or the same object
+// again.
 func (p *repairer) onlyProseFollows(args json.RawMessage) bool {
 	for {
 		p.space()
@@ -191,8 +189,7 @@ func (p *repairer) close(out []byte, closer byte) (json.RawMessage, bool) {
 	return append(out, closer), true
 }
 
-// separator reads the comma behind a member. A comma as the last thing of all
-// means that more was to come.
+// separator reads the comma after a member. A comma as the last thing of all means that more was to come.
 func (p *repairer) separator(closer byte) bool {
 	switch p.next() {
 	case ',':

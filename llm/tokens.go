@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// imageTokens is what vendors count for a picture of usual size, approximately.
+// imageTokens is the approximate number of tokens that vendors count for a picture of usual size.
 const imageTokens = 1500
 
 // Tokens estimates the size of the prompt: that of its texts, and 1,500 for each image.
@@ -53,7 +53,7 @@ const cautious = 1.05
 const (
 	longWord  = 9       // bytes of a word that is one token,
 	moreWord  = 2.0 / 7 // and the tokens of each further byte
-	leastBlob = 24      // length from which mixed letters and digits are noise,
+	leastBlob = 24      // minimum length of noise of mixed letters and digits,
 	hexByte   = 0.577
 	blobByte  = 0.67
 )

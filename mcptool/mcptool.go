@@ -43,9 +43,9 @@ type Server struct {
 // Set holds the connections to some servers. It is safe for concurrent use.
 type Set struct{ m *mcp.Manager }
 
-// Open begins to connect to servers and returns at once. Env is what programs run in, see [inspan.Agent];
-// client connects to addresses; with nil none can be reached. A server that ends is started again, after
-// growing pauses. The caller must close the set.
+// Open begins to connect to servers and returns at once. Env is the world in which programs run, see
+// [inspan.Agent]; client connects to addresses; with nil none can be reached. A server that ends is started again,
+// after growing pauses. The caller must close the set.
 func Open(env tool.Env, client *http.Client, servers ...Server) *Set {
 	m := &mcp.Manager{Env: env}
 	if client != nil {

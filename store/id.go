@@ -20,8 +20,8 @@ const (
 // idChars is Crockford's base 32, which has no letters that look like others.
 const idChars = "0123456789abcdefghjkmnpqrstvwxyz"
 
-// IsID reports whether a name has the form of a session id: the time of creation in UTC, four characters, and
-// six more behind a dot for each parent. So ids sort by time, and can be file names.
+// IsID reports whether a name has the form of a session id: the time of creation in UTC, four characters, and six
+// more after a dot for each parent, so ids sort by time, and can be file names.
 func IsID(name string) bool {
 	own, rest, _ := strings.Cut(name, ".")
 	form := "dddddddd-dddddd-cccc"
@@ -125,7 +125,7 @@ func Lead(id string) string {
 // InFamily reports whether the session id is of, or works for it directly or not.
 func InFamily(of, id string) bool { return id == of || strings.HasPrefix(id, of+".") }
 
-// UUIDLabel is the label of a session that has a UUID by which a person or program also names it.
+// UUIDLabel is the label of a session with the UUID that a person or program has given it.
 const UUIDLabel = "session-id"
 
 // IsUUID reports whether a text has the form of a UUID in small letters.

@@ -28,7 +28,7 @@ type Info struct {
 	Damage   error             // why the log can't be read to its end; nil if it can
 }
 
-// NewInfo returns what the id of a session tells about it before it has events.
+// NewInfo returns the facts about a session that its id reveals before it has events.
 func NewInfo(id string) Info {
 	at := created(id)
 	return Info{ID: id, Parent: Parent(id), Created: at, Modified: at, Empty: true}
@@ -45,7 +45,7 @@ func (i *Info) Add(e event.Event) {
 	switch b := e.Body.(type) {
 	case event.Opened:
 		i.Root, i.Labels = b.Root, b.Labels
-		if b.Parent != "" && e.Session == i.ID { // a fork works for nobody
+		if b.Parent != "" && e.Session == i.ID { // a fork works for no one
 			i.Parent = b.Parent
 		}
 	case event.Said:

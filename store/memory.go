@@ -32,7 +32,7 @@ type Memory struct {
 // kept is a session in memory. The store's lock guards its holder.
 type kept struct {
 	log    *event.Memory
-	holder *memoryLog // nil if nobody drives it
+	holder *memoryLog // nil if no process drives it
 	since  time.Time
 
 	mu    sync.Mutex

@@ -70,7 +70,7 @@ type copier struct {
 	lines, into Mover
 }
 
-// family returns the ids of a session and of all that work for it, each behind those that work for it.
+// family returns the ids of a session and of all that work for it, each after those that work for it.
 func family(ctx context.Context, s Store, id string) ([]string, error) {
 	list, err := s.List(ctx)
 	if err != nil {
@@ -90,7 +90,7 @@ func family(ctx context.Context, s Store, id string) ([]string, error) {
 	return out, nil
 }
 
-// one copies a session while nobody can drive it.
+// one copies a session while no process can drive it.
 func (c copier) one(ctx context.Context, id string) (err error) {
 	log, err := c.from.Open(ctx, id)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Store keeps sessions. Implementations must be safe for concurrent use, also by several processes if those can
+// Store keeps sessions. Implementations must be safe for concurrent use, even by several processes if those can
 // reach the same sessions.
 //
 // Methods take the whole id of a session, see [IsID]. If there is no such session, the error wraps
@@ -58,7 +58,7 @@ type Store interface {
 	// continues with the next.
 	Search(ctx context.Context, match *regexp.Regexp) iter.Seq2[Hit, error]
 
-	// Holder returns who drives a session; nil if nobody does, or if there is no such session.
+	// Holder returns who drives a session; nil if no one does, or if there is no such session.
 	Holder(ctx context.Context, id string) (*Holder, error)
 
 	// Held returns who drives sessions now, sorted by session id, the oldest first. A session that is taken or
@@ -94,9 +94,9 @@ type Log interface {
 	Close() error
 }
 
-// Booker is an optional interface of a [Store] that also keeps books: logs beside the sessions, in which a
-// server keeps its own data. Lists and searches don't include them. The holder of a book's lease is its only
-// server. A log of a book that has lost the lease can't append any more: it fails with [event.ErrFenced].
+// Booker is an optional interface of a [Store] that also keeps books: logs next to the sessions, in which a server
+// keeps its own data. Lists and searches don't include them. The holder of a book's lease is its only server. A log
+// of a book that has lost the lease can't append any more: it fails with [event.ErrFenced].
 type Booker interface {
 	// Book opens the book of that name, and creates it if there is none. See [BookID].
 	Book(ctx context.Context, name string) (Log, error)

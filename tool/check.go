@@ -15,12 +15,11 @@ import (
 // [Tool.Effects].
 var ErrInvalid = errors.New("its arguments are not valid")
 
-// Check makes the arguments a model wrote fit the schema of the tool and
-// returns them as compact JSON with sorted fields: what is judged, logged and
-// run are the same bytes. Checking them again changes nothing.
+// Check makes the arguments a model wrote fit the schema of the tool and returns them as compact JSON with sorted
+// fields: the same bytes are judged, logged and run. Checking them again changes nothing.
 //
-// Small slips are mended, by this table and nothing else, and only where the
-// value as written does not fit the schema:
+// Small slips are repaired, by this table and nothing else, and only where the value as written does not fit the
+// schema:
 //
 //	written         wanted    becomes
 //	"5"             integer   5
@@ -52,9 +51,9 @@ var ErrInvalid = errors.New("its arguments are not valid")
 // and so is one in {"arguments":…} or {"name":…,"input":…}, if the schema knows none of these fields.
 //
 // These are errors: fields that appear twice, fields that differ from another or from the schema only in case,
-// unknown fields where the schema allows none (unless [Tool.Lenient]), and everything else that the schema
-// forbids. The error is written for the model: it names each field, says what was expected and what was given,
-// and shows a valid call.
+// unknown fields where the schema allows none (unless [Tool.Lenient]), and everything else that the schema forbids.
+// The error is written for the model: it names each field with the expected and the given value, and shows a valid
+// call.
 func (t Tool) Check(args json.RawMessage) (json.RawMessage, error) {
 	c, err := t.compile()
 	if err != nil {
@@ -85,8 +84,8 @@ func (t Tool) Check(args json.RawMessage) (json.RawMessage, error) {
 	return marshal(v)
 }
 
-// CheckSchema returns why [Tool.Check] could not check any arguments: the schema is invalid, or applies itself
-// without end. Nil: it can.
+// CheckSchema returns the reason why [Tool.Check] could not check any arguments: the schema is invalid, or applies
+// itself without end. Nil means it can.
 func (t Tool) CheckSchema() error {
 	_, err := t.compile()
 	return err
@@ -166,8 +165,8 @@ func (t Tool) complain(c *compiled, args json.RawMessage, problems []string) err
 	return errors.New(text)
 }
 
-// plainError shortens the validator's message: of the schemas it went through, a model can use only the last,
-// as the name of a field.
+// plainError shortens the validator's message: of the schemas it went through, a model can use only the last, as
+// the name of a field.
 func plainError(err error) string {
 	text, field := err.Error(), ""
 	for strings.HasPrefix(text, "validating ") {
@@ -184,7 +183,7 @@ func plainError(err error) string {
 	return strings.ReplaceAll(strings.ReplaceAll(field, "/properties/", "."), "/items", "[]") + ": " + text
 }
 
-// fitter walks a value along its schema, mends it and collects the problems that it can't mend.
+// fitter walks a value along its schema, repairs it and collects the problems that it can't repair.
 type fitter struct {
 	root     *jsonschema.Schema
 	lenient  bool // see [Tool.Lenient]
@@ -199,7 +198,7 @@ func (f *fitter) problem(path, format string, args ...any) {
 	f.problems = append(f.problems, text)
 }
 
-// fit returns v as the schema requires it. Values that it can't mend are returned unchanged, and noted as
+// fit returns v as the schema requires it. Values that it can't repair are returned unchanged, and noted as
 // problems.
 func (f *fitter) fit(path string, s *jsonschema.Schema, v any) any {
 	kinds := f.kinds(s, 0)

@@ -224,7 +224,7 @@ func TestCheckForeign(t *testing.T) {
 	}
 }
 
-// TestCheckRings checks that no schema makes Check run for ever.
+// TestCheckRings checks that no schema makes Check run forever.
 func TestCheckRings(t *testing.T) {
 	for schema, fine := range map[string]bool{
 		`{"$ref":"#"}`: false,

@@ -20,7 +20,7 @@ func decodeArgs(raw json.RawMessage) (any, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return map[string]any{}, nil
 	}
-	// The scanner behind Valid also bounds how deep values nest.
+	// The scanner after Valid also bounds how deep values nest.
 	if !json.Valid(raw) {
 		var v any
 		return nil, fmt.Errorf("not JSON: %w", json.Unmarshal(raw, &v))
@@ -232,7 +232,8 @@ func describe(v any) string {
 	return kindOf(v) + " " + text
 }
 
-// maxNesting bounds how many references and alternatives are followed from one schema, as they may form a ring.
+// maxNesting bounds how many references and alternatives are followed from one schema, because they may form a
+// ring.
 const maxNesting = 16
 
 // deref follows references within the schema.

@@ -21,18 +21,18 @@ type Env struct {
 	// Folders are further workspace folders. They are like Root, but relative paths never resolve into them.
 	Folders []string
 	Files   Files
-	Procs   Procs // nil: no process can be started
-	HTTP    HTTP  // nil: no server can be reached
-	Blobs   Blobs // nil: big outputs are cut and the rest is lost
-	// Clean removes secrets from text before it is stored. Nil: text is stored unchanged.
+	Procs   Procs // nil means no process can be started
+	HTTP    HTTP  // nil means no server can be reached
+	Blobs   Blobs // nil means big outputs are cut and the rest is lost
+	// Clean removes secrets from text before it is stored. Nil means text is stored unchanged.
 	Clean   func(io.Reader) io.Reader
-	History History // nil: what was said before can't be looked up
-	Walls   Walls   // the boxes that Procs can build; zero: none, so judges ask more
+	History History // nil means what was said before can't be looked up
+	Walls   Walls   // the boxes that Procs can build; zero means none, so judges ask more
 	// Throwaway says that commands that do more than read may run in a read-only mode, in [Box.Throwaway].
 	Throwaway bool
-	// Temporary reports whether a path leads into the session's own folder for temporary files, such as
-	// /tmp/x.log. If boxed, the path is meant as processes in [BoxWorkspace] see it, else as Files does, which
-	// also reaches the machine's /tmp. Nil: there is no such folder.
+	// Temporary reports whether a path leads into the session's own folder for temporary files, such as /tmp/x.log.
+	// If boxed, the path is meant as processes in [BoxWorkspace] see it, else as Files does, which also reaches the
+	// machine's /tmp. Nil means there is no such folder.
 	Temporary func(path string, boxed bool) bool
 }
 
@@ -112,7 +112,7 @@ type Box struct {
 	// name programs. BoxWorkspace only.
 	Init bool
 	// Cache names a cache of the workspace that outlives the session and is only visible to boxes with the same
-	// name. Empty: caches written in the box end with the session. BoxWorkspace only.
+	// name. Empty means caches written in the box end with the session. BoxWorkspace only.
 	Cache string
 	// Throwaway shows the process the workspace at its path, and discards all changes to it when the last
 	// process of the box ends. Nothing else may be opened for writing, and no host can be reached. BoxWorkspace
@@ -138,7 +138,7 @@ type Files interface {
 	Change(ctx context.Context, c Change) error
 }
 
-// Content is what is known about the content of a file.
+// Content holds the known facts about the content of a file.
 type Content string
 
 // Contents.
@@ -152,7 +152,7 @@ const (
 
 // Looker is an optional interface of [Files]: it tells whether a file with the name of a secret holds one.
 type Looker interface {
-	// Look returns what is at a resolved path. It follows no link and never blocks.
+	// Look describes the file or folder at a resolved path. It follows no link and never blocks.
 	Look(path string) Content
 }
 
@@ -229,11 +229,11 @@ type Readier interface {
 type Command struct {
 	Args   []string  // program, looked up in PATH, and its arguments
 	Dir    string    // working directory, absolute
-	Env    []string  // the complete environment as KEY=value; nil: a default one without secrets
+	Env    []string  // the complete environment as KEY=value; nil means a default one without secrets
 	Vars   []string  // what differs from Env, or from the default: NAME=value sets a variable, NAME takes it away
-	Stdin  io.Reader // nil: empty
+	Stdin  io.Reader // nil means empty
 	Output io.Writer // receives standard output and standard error, interleaved; written by one goroutine
-	Report io.Writer // receives what the process writes to its descriptor 3; nil: not open
+	Report io.Writer // receives what the process writes to its descriptor 3; nil means not open
 	// AtEnd says that Report is only needed when the process has ended. It may then get everything at once,
 	// without the part after the first 4 MiB, and without later output of other processes.
 	AtEnd bool
@@ -241,8 +241,8 @@ type Command struct {
 	// Results are files that the command says it writes. Those in the session's own folders for temporary
 	// files are there afterwards as if a tool had written them.
 	Results []string
-	// TTY gives the process a terminal of this size, as its standard streams and its controlling terminal:
-	// Stdin is the typed input, Output the screen. The variable TERM names its capabilities. Zero: no terminal.
+	// TTY gives the process a terminal of this size, as its standard streams and its controlling terminal: Stdin is
+	// the typed input, Output the screen. The variable TERM names its capabilities. Zero means no terminal.
 	TTY TTY
 	// Keep says that the process may outlive this program, see [Keepable]: ports on which it listens in a
 	// network of its own can be reached at the same ports of this machine's loopback addresses from now on, and
@@ -344,8 +344,8 @@ type Fetcher interface {
 	Fetched() map[string]int
 }
 
-// History is what a session has said and done, including the parts that the model no longer sees. Safe for
-// concurrent use.
+// History is the conversation and the calls of a session, including the parts that the model no longer sees. Safe
+// for concurrent use.
 type History interface {
 	// Find returns the newest passages for which match is true, at most limit, oldest first.
 	Find(ctx context.Context, limit int, match func(Passage) bool) ([]Passage, error)

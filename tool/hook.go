@@ -8,9 +8,8 @@ import (
 // A Hook is code that runs at fixed points of a session. To only watch, read the events instead. Hooks must be
 // safe for concurrent use; they run one after another, in their order.
 type Hook interface {
-	// At is called when the session reaches p and returns what should happen. The zero Outcome changes nothing.
-	// An error or a panic denies a call that is about to be made, and otherwise has no effect; it is noted in
-	// the log.
+	// At is called when the session reaches p, and decides how it continues. The zero Outcome changes nothing. An
+	// error or a panic denies a call that is about to be made, and otherwise has no effect; it is noted in the log.
 	At(ctx context.Context, p Point) (Outcome, error)
 }
 
@@ -43,9 +42,9 @@ func Moments() []Moment {
 
 // Actor is the agent that acts in a session. An agent's id is its session's id.
 type Actor struct {
-	Kind   string // the kind of agent, such as "explore"; empty: the lead, for whom the others work
+	Kind   string // the kind of agent, such as "explore"; empty means the lead, for whom the others work
 	Name   string // of a member of a team; set at TeammateIdle and TaskCompleted only
-	Parent string // session that it works for; empty: it is the lead
+	Parent string // session that it works for; empty means it is the lead
 	Lead   string // session of the lead; the lead's own is that
 }
 

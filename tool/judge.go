@@ -10,8 +10,8 @@ import (
 // A Judge says whether a call may happen. Modes, rules, hooks and guards are all judges; an embedder can add
 // its own. Judges must be safe for concurrent use. Implementations are tested with harnesstest.TestJudge.
 //
-// A judge whose optional method Grants() bool returns false is skipped if nobody is present to approve and the
-// call needs approval already: its verdict would change nothing.
+// A judge whose optional method Grants() bool returns false is skipped if no one is present to approve and the call
+// needs approval already: its verdict would change nothing.
 type Judge interface {
 	// Judge gives a verdict on the call with the effects it would have. It must not change anything. A Go error
 	// or a panic counts as Deny: judges fail closed.
@@ -29,7 +29,7 @@ type Verdict struct {
 	// Grant says that an Allow speaks for the person, like one of their rules: it answers what the mode would
 	// ask, and nothing stricter.
 	Grant bool
-	// Text is shown to the model with the result of the call. Empty: nothing.
+	// Text is shown to the model with the result of the call. Empty means nothing.
 	Text string
 	// Cost is what the judge spent on this verdict, in US dollars, and Route the model it spent it on, as
 	// "provider/model".

@@ -22,7 +22,7 @@ const (
 // Modes lists the modes, from the most careful to the least.
 func Modes() []Mode { return []Mode{ModePlan, ModeAsk, ModeEdit, ModeAuto, ModeYolo} }
 
-// Doc says what runs without approval in the mode; empty: there is no such mode.
+// Doc describes the calls that run without approval in the mode; empty means there is no such mode.
 func (m Mode) Doc() string {
 	switch m {
 	case ModePlan:

@@ -32,7 +32,7 @@ func modern(root *ordered) {
 
 type modernizer struct {
 	root  *ordered
-	moved map[string]string // names of definitions that another one had
+	moved map[string]string // names of definitions that another had
 }
 
 // definitions moves the definitions of older drafts to $defs.

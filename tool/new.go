@@ -13,8 +13,8 @@ import (
 
 // New makes a tool from a function with typed arguments. The schema is generated from In, a struct whose fields
 // have `json` names and `jsonschema` descriptions; fields without omitempty are required and unknown fields are
-// refused. An `enum` tag lists the values of a string, or of the strings in a list, separated by commas. New
-// panics if In has no schema, as only a programming mistake can cause that.
+// refused. An `enum` tag lists the values of a string, or of the strings in a list, separated by commas. New panics
+// if In has no schema, because only a programming mistake can cause that.
 //
 // Effects, Preview and the other fields can be set on the returned tool.
 func New[In any](name, doc string, run func(ctx context.Context, c *Call, in In) (Result, error)) Tool {

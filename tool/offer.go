@@ -26,7 +26,7 @@ import (
 // Tools are offered in that form ([Tool.Spec]) and logged in it, so that a session's history never changes.
 // Arguments are checked against the original schema, so nothing that it forbids is let through.
 
-// offered returns a schema in that form, and text for what the form can't express. A schema in that form
+// offered returns a schema in that form, and text for the parts that the form can't express. A schema in that form
 // already, or a value that is not a schema, is returned unchanged.
 func offered(schema json.RawMessage) (_ json.RawMessage, words string) {
 	v, err := parseOrdered(schema)
@@ -54,7 +54,7 @@ func offered(schema json.RawMessage) (_ json.RawMessage, words string) {
 type offerer struct {
 	root    *ordered
 	words   []string
-	hoisted map[string]string // definitions made of what other references lead to
+	hoisted map[string]string // definitions made of the targets of other references
 	nodes   int
 }
 

@@ -9,9 +9,9 @@
 //
 // # Compatibility
 //
-// Interfaces keep their methods. What an implementation may be able to do besides is an interface of its own,
-// such as [Opener] or [Leaver]. New fields have a zero value with which a tool, a call or a verdict means what
-// it meant before.
+// Interfaces keep their methods. An optional ability of an implementation is an interface of its own, such as
+// [Opener] or [Leaver]. New fields have a zero value with which a tool, a call or a verdict means what it meant
+// before.
 package tool
 
 import (
@@ -29,16 +29,16 @@ import (
 // A Tool is something a model can call. Make one with [New], or fill in the struct for full control of
 // arguments and schema.
 type Tool struct {
-	// Name is what the model calls: [a-zA-Z0-9_-]{1,64}, unique in a session.
+	// Name is the name that the model uses: [a-zA-Z0-9_-]{1,64}, unique in a session.
 	Name string
 	// Doc describes the tool to the model.
 	Doc string
 	// Schema is the JSON Schema of the arguments, always of type object.
 	Schema json.RawMessage
 
-	// Sum is the digest of the code that Run runs, if that code is not part of the program that embeds the
-	// agent. The log has it for each call, so that statistics of one version are not counted for a later one of
-	// the same name. Empty: there is none.
+	// Sum is the digest of the code that Run runs, if that code is not part of the program that embeds the agent.
+	// The log has it for each call, so that statistics of one version are not counted for a later one of the same
+	// name. Empty means there is none.
 	Sum string
 
 	// Lenient leaves out fields of a call that Schema does not know, unless their names look like a slip of a
@@ -49,7 +49,7 @@ type Tool struct {
 	// this environment. A call may still have them.
 	Unshown []string
 
-	// Vendor is a type by which a vendor's models know the tool, see [llm.ToolSpec]; empty: there is none.
+	// Vendor is the vendor's own type for the tool, see [llm.ToolSpec]; empty means there is none.
 	Vendor string
 
 	// Form is the schema that the model sees instead of Schema, if not nil: a form that is easier to write.
@@ -61,15 +61,15 @@ type Tool struct {
 	// does not understand. Numbers are [json.Number]. Mending twice must change nothing.
 	Mend func(args map[string]any)
 
-	// Effects returns what this call would do, from its arguments, before it is judged. It may resolve paths
-	// but must change nothing. Nil, like an error, means that the call could do anything: [External]. If the
-	// error wraps [ErrInvalid], or if Effects, Mend or Resolve panics, the call fails without asking anyone.
+	// Effects derives the effects of this call from its arguments, before it is judged. It may resolve paths but
+	// must change nothing. Nil, like an error, means that the call could do anything: [External]. If the error
+	// wraps [ErrInvalid], or if Effects, Mend or Resolve panics, the call fails without asking anyone.
 	Effects func(ctx context.Context, c *Call) ([]Effect, error)
 
-	// Preview returns what the call would change, for a person, such as a diff. Nil or an error means that the
-	// arguments are enough. The approval mentions a panic. If the error wraps [ErrInvalid], the call can't be
-	// made: it fails with this error, and nobody is asked, unless an earlier call of the same reply may change
-	// the outcome, or the agent may not read the files that the call would change.
+	// Preview shows a person the change that the call would make, such as a diff. Nil or an error means that the
+	// arguments are enough. The approval mentions a panic. If the error wraps [ErrInvalid], the call can't be made:
+	// it fails with this error, and no one is asked, unless an earlier call of the same reply may change the
+	// outcome, or the agent may not read the files that the call would change.
 	Preview func(ctx context.Context, c *Call) (string, error)
 
 	// Resolve, if not nil, may turn a call of this tool into one of another tool: it returns that tool's name
@@ -97,12 +97,12 @@ type Tool struct {
 	Calls bool
 
 	// AsksAhead says that a tool with Calls can request several approvals at once: [Call.Do] returns [ErrHeld] for
-	// a call that waits for a person, instead of waiting. Run may then continue with calls that do not depend
-	// on its result, and the person is asked about all of them together. Of those calls only the read-only ones
-	// may run meanwhile; for others, and for calls that must run after a waiting one, Do returns ErrHeld too.
-	// In the end, within seconds and when none of its calls is running, Run returns an error that wraps
-	// ErrHeld. inspan calls it again from its beginning after the decision. A call requested behind a waiting
-	// one runs only if Run reaches it again, which it need not: the waiting call may have failed.
+	// a call that waits for a person, instead of waiting. Run may then continue with calls that do not depend on
+	// its result, and the person is asked about all of them together. Of those calls only the read-only ones may
+	// run meanwhile; for others, and for calls that must run after a waiting one, Do returns ErrHeld too. In the
+	// end, within seconds and when none of its calls is running, Run returns an error that wraps ErrHeld. inspan
+	// calls it again from its beginning after the decision. A call requested after a waiting one runs only if Run
+	// reaches it again, which it need not: the waiting call may have failed.
 	AsksAhead bool
 
 	// Run performs the call. An error is data for the model: the call has failed, and the contents of Result
@@ -125,8 +125,8 @@ func (t Tool) Spec() llm.ToolSpec {
 	return llm.ToolSpec{Name: t.Name, Description: doc, Schema: schema, Vendor: t.Vendor}
 }
 
-// offered returns the schema in the form that vendors accept, and text for what it can't express. For a tool
-// made by [New] it is computed once.
+// offered returns the schema in the form that vendors accept, and text for the parts that it can't express. For a
+// tool made by [New] it is computed once.
 func (t Tool) offered() (json.RawMessage, string) {
 	shown := t.shown()
 	if t.compiled != nil && bytes.Equal(shown, t.compiled.text) {
@@ -162,7 +162,7 @@ type Call struct {
 	Name string
 	As   string          // the name the model wrote, where that tool stands for this one; else empty
 	Args json.RawMessage // one JSON object, repaired, coerced and valid for the schema
-	// Parent is the id of the call that made this one with Do. Empty: the model made it.
+	// Parent is the id of the call that made this one with Do. Empty means the model made it.
 	Parent string
 
 	Session string // id of the session
@@ -187,10 +187,10 @@ type Call struct {
 	// Progress shows text to people who watch; it is not stored. Never nil while Run is called. Safe for
 	// concurrent use.
 	Progress func(text string)
-	// Ask asks the person a question while the call runs, optionally with answers to choose from. It returns
-	// the person's answer, which need not be one of the options. Empty: they declined or did not answer in
-	// time. An error says that nobody can be asked. Ask is nil outside of Run, for a tool with Calls (which
-	// would ask again), and where there is never a person to ask. Safe for concurrent use.
+	// Ask asks the person a question while the call runs, optionally with answers to choose from. It returns the
+	// person's answer, which need not be one of the options. Empty means they declined or did not answer in time.
+	// An error says that no one can be asked. Ask is nil outside of Run, for a tool with Calls (which would ask
+	// again), and where there is never a person to ask. Safe for concurrent use.
 	Ask func(ctx context.Context, question string, options []string) (answer string, err error)
 	// Do calls another tool and waits for its end. That call is judged, stored, limited and interrupted like
 	// one of the model, and may wait for a person. Do returns the result as the model would have seen it. If
@@ -217,9 +217,9 @@ type Call struct {
 type Result struct {
 	Parts llm.Parts // Text and Image
 	Files []File    // files read or written, for staleness checks and for readers of the log
-	Cwd   string    // directory later calls start from; empty: unchanged
-	Exit  *int      // exit code of the process the call was about; nil: none, or still running
-	Todo  []Todo    // the session's list of things to do from now on; nil: unchanged
+	Cwd   string    // directory later calls start from; empty means unchanged
+	Exit  *int      // exit code of the process the call was about; nil means none, or still running
+	Todo  []Todo    // the session's list of things to do from now on; nil means unchanged
 	// Show is markdown for the person, who sees it in full; the model does not get it. Images in it are PNGs as
 	// data URLs.
 	Show string
@@ -228,14 +228,14 @@ type Result struct {
 	Ways []string
 	// Fetched counts the requests of the call to package registries, by host.
 	Fetched map[string]int
-	// Cost is what the call has spent, such as on a model that it asked, in US dollars. It counts toward the
-	// session, also if Run returns an error.
+	// Cost is the amount that the call has spent, such as on a model that it asked, in US dollars. It counts toward
+	// the session, even if Run returns an error.
 	Cost float64
 	// Untrusted says that Parts may hold text from unverified sources although no effect of the call says so.
 	// The session then counts as having seen such content.
 	Untrusted bool
-	// Lasting names information in Parts that the model needs for longer, such as "skill review": compaction
-	// keeps the text until a later result has the same name. Empty: no such information.
+	// Lasting names information in Parts that the model needs for longer, such as "skill review": compaction keeps
+	// the text until a later result has the same name. Empty means no such information.
 	Lasting string
 	// Job is the background job that the call has started, or nil. Left says that other processes are still
 	// running.
@@ -248,7 +248,7 @@ type Result struct {
 	// Nth is the position of a result of Call.Do in the log's order. Results of parallel calls arrive in any
 	// order; a tool that decides by order must use this one.
 	Nth int
-	// Proposal is a tool that the model has written and that the session has from now on. Nil: none.
+	// Proposal is a tool that the model has written and that the session has from now on. Nil means none.
 	Proposal *Proposal
 }
 
@@ -269,7 +269,7 @@ type Job struct {
 // JobEnd describes how a job ended.
 type JobEnd struct {
 	ID      string
-	Exit    *int    // nil: not known
+	Exit    *int    // nil means not known
 	Error   string  // why it is not known
 	Seconds float64 // that it ran
 	Line    string  // the last of its output
@@ -321,7 +321,7 @@ type Effect struct {
 	Kind EffectKind `json:"kind"`
 	Path string     `json:"path,omitempty"` // resolved path for Read and Write; a directory stands for all below it
 	Text string     `json:"text,omitempty"` // command for Execute and Keep, host for Network ("" or "*": any), what it is for External
-	// Class is what has been proven about an Execute.
+	// Class is the result of the proof about an Execute.
 	Class Class `json:"class,omitempty"`
 	// Asked says that the call requests the Network host in an argument of its own, so no rule for the words of
 	// a command covers it.
@@ -336,8 +336,8 @@ type Effect struct {
 	// reaches hosts, it gets exactly these variables.
 	Dir  string `json:"dir,omitempty"`
 	Vars string `json:"vars,omitempty"`
-	// Sensitive says why reading or writing Path needs care, as the rest of a sentence that begins with "it",
-	// such as "holds keys". The policy sets it. Empty: no special care.
+	// Sensitive gives the reason why reading or writing Path needs care, as the rest of a sentence that begins with
+	// "it", such as "holds keys". The policy sets it. Empty means no special care.
 	Sensitive string `json:"sensitive,omitempty"`
 	// Throwaway says that an Execute runs in [Box.Throwaway], or that a Write to the workspace is discarded
 	// with that box.
@@ -346,7 +346,7 @@ type Effect struct {
 	Words *Words `json:"-"`
 }
 
-// Class is what has been proven about a command.
+// Class is the result of the proof about a command.
 type Class string
 
 // Classes of commands. A proof can be wrong, so it only holds inside a box of that level.
@@ -359,8 +359,8 @@ const (
 // Words are the words of one simple command as its program would get them.
 type Words struct {
 	Argv []string // nil if a word can't be known before it runs
-	// Prefix is the shortest beginning of Argv by which a rule may allow this command and others that begin
-	// like it. Nil: no beginning is safe.
+	// Prefix is the shortest beginning of Argv that a rule must have to allow this command and others that begin
+	// like it. Nil means no beginning is safe.
 	Prefix []string
 	// Exact says that Argv is the whole command: no redirect and no variable adds to it.
 	Exact bool

@@ -127,7 +127,7 @@ func TestUnshown(t *testing.T) {
 	}
 }
 
-// TestMend checks that arguments are mended before they are checked, and only if they are an object.
+// TestMend checks that arguments are repaired before they are checked, and only if they are an object.
 func TestMend(t *testing.T) {
 	tl := newTool[struct {
 		X int `json:"x"`
@@ -179,7 +179,7 @@ func TestComplaints(t *testing.T) {
 	}
 }
 
-// TestForm checks that the model gets the form of a tool, also in errors about a call, and that Schema decides.
+// TestForm checks that the model gets the form of a tool, even in errors about a call, and that Schema decides.
 func TestForm(t *testing.T) {
 	tl := tool.Tool{
 		Name:   "t",

@@ -27,7 +27,7 @@ func TestBuiltIn(t *testing.T) {
 	}
 }
 
-// checksRun holds that each check of a loop is run in every round, also behind an agent that failed.
+// checksRun holds that each check of a loop is run in every round, even after an agent that failed.
 func checksRun(t *testing.T, name string, steps []workflow.Step, loops bool) {
 	t.Helper()
 	for i, s := range steps {

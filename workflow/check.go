@@ -26,7 +26,7 @@ const (
 	mostUses        = 50
 )
 
-// Check returns everything that is wrong with the workflow, as [Problems]. Nil: it can run.
+// Check returns everything that is wrong with the workflow, as [Problems]. Nil means it can run.
 func (w *Workflow) Check() error { return w.check(0, nil) }
 
 // check is Check for a workflow at a depth of inclusion. The problems found while reading it are in formal.
@@ -111,7 +111,7 @@ func (c *checker) add(path, what, remedy string) {
 	c.problems.add(p)
 }
 
-// inside reports whether a field is another one, or a part of it.
+// inside reports whether a field is another, or a part of it.
 func inside(field, of string) bool { return field == of || strings.HasPrefix(field, of+".") }
 
 // scope has the types of the values that steps of one list can refer to.
@@ -132,7 +132,7 @@ func (c *checker) limits() {
 	c.span("limits.time", l.Time, 0)
 }
 
-// amount checks a number that must be above 0 if given, and at most most; 0: no maximum. In a workflow made in
+// amount checks a number that must be above 0 if given, and at most most; 0 means no maximum. In a workflow made in
 // Go, 0 means that it is not given.
 func (c *checker) amount(path string, n, most float64) {
 	switch {

@@ -225,8 +225,8 @@ func (c *checker) command(s Step, at string, sc *scope) {
 	}
 }
 
-// inserted returns a reference in the command line of a step; empty: there is none. A name without a field is a
-// shell variable, unless only references have such a name.
+// inserted returns a reference in the command line of a step; empty means there is none. A name without a field is
+// a shell variable, unless only references have such a name.
 func (c *checker) inserted(s Step, sc *scope) string {
 	for _, m := range regexp.MustCompile(`\$\{\s*([A-Za-z_][A-Za-z0-9_-]*)(\.[^}]*)?\}`).FindAllStringSubmatch(s.Run, -1) {
 		_, variable := s.Env[m[1]]

@@ -86,8 +86,8 @@ func (p piecework) onceMore(ctx context.Context, what, shown, start string) (yes
 	return choice == choices[0], err
 }
 
-// judged says why a command may not run; empty: it may. It is judged like a call of the tool bash, but the
-// steps of a workflow speak for the person who runs it.
+// judged gives the reason why a command may not run; empty means it may. It is judged like a call of the tool bash,
+// but the steps of a workflow speak for the person who runs it.
 func (p piecework) judged(ctx context.Context, in commandInput) (why string, err error) {
 	args, err := json.Marshal(map[string]string{"command": in.Run})
 	if err != nil {
@@ -149,7 +149,7 @@ type ran struct {
 	reached bool // hosts could be
 }
 
-// start runs a command to its end, or says why it may not run.
+// start runs a command to its end, or gives the reason why it may not run.
 func (p piecework) start(ctx context.Context, in commandInput) (r ran, why string, err error) {
 	if p.o.Env.Procs == nil {
 		return ran{}, "", errors.New("no commands can be run here")
@@ -222,7 +222,7 @@ func (p piecework) store(ctx context.Context, name, kind string, data []byte) (e
 	return b, err
 }
 
-// why says why a command failed; empty: it succeeded.
+// why gives the reason why a command failed; empty means it succeeded.
 func (r ran) why(timeout time.Duration) string {
 	switch {
 	case r.late:
@@ -391,7 +391,7 @@ const usualFailures = `^--- FAIL: (\S+)|^FAILED (\S+)|^not ok \d+ -? ?(.+)|^test
 	`^[✕✗✖] (.+?)(?: \(\d+ ?ms\))?$|^FAIL:? (\S+)|` +
 	`^(\S+:\d+(?::\d+)?: (?:error: )?.+)$`
 
-// regressed says which failures are new since the run began; empty: none.
+// regressed says which failures are new since the run began; empty means none.
 func (p piecework) regressed(now ran, failed []string) string {
 	p.mu.Lock()
 	base, _ := p.befores[p.at.base+p.ID].(map[string]any)

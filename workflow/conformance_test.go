@@ -57,7 +57,7 @@ func TestGoodFiles(t *testing.T) {
 	}
 }
 
-// TestBadFiles holds that every bad file is refused for its one mistake, as its first line has it:
+// TestBadFiles holds that every bad file is refused for its one mistake, because its first line has it:
 //
 //	# WANT LINE FIELD: part of what is wrong | part of what to do
 //
@@ -90,7 +90,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// same holds that a workflow survives JSON, and is as good behind it.
+// same holds that a workflow survives JSON, and is as good after it.
 func same(t *testing.T, w *workflow.Workflow) {
 	t.Helper()
 	other, err := w.Clone()

@@ -13,7 +13,7 @@ type field struct {
 	name  string
 	shape shape
 	of    []field // of a mapping, or of each mapping of a list
-	kinds []Kind  // of steps that have it; nil: all
+	kinds []Kind  // of steps that have it; nil means all
 	need  bool
 }
 
@@ -41,7 +41,7 @@ const (
 	isAnything shape = "a value"
 )
 
-// misfit returns the node that does not have the shape, n or an item of it; nil: there is none.
+// misfit returns the node that does not have the shape, n or an item of it; nil means there is none.
 func (s shape) misfit(n *yaml.Node) *yaml.Node {
 	kind := n.Kind
 	switch s {
@@ -102,7 +102,7 @@ func (s shape) remedy(n, bad *yaml.Node) string {
 }
 
 // meant returns the likely meaning of a node with the wrong shape, so that the rest is checked as its author
-// intends; nil: unknown.
+// intends; nil means unknown.
 func (s shape) meant(n *yaml.Node) any {
 	switch {
 	case s == isTexts && isString(n):

@@ -121,8 +121,8 @@ steps:
 	}
 }
 
-// TestBeforeTheRun checks that a check of a workflow that is included compares with the state before the whole run, and
-// that another exit code hides behind no failure that was known.
+// TestBeforeTheRun checks that a check of a workflow that is included compares with the state before the whole run,
+// and that another exit code hides after no failure that was known.
 func TestBeforeTheRun(t *testing.T) {
 	inner := `
 name: inner

@@ -73,7 +73,7 @@ func (p piecework) turn(n int) scopeOf {
 	return scopeOf{w: p.at.w, path: fmt.Sprintf("%s/%d/", p.id, n), base: p.at.base + p.ID + "/", parent: p.id, last: p.at.last}
 }
 
-// noRoom says why no round can begin; empty: one can.
+// noRoom gives the reason why no round can begin; empty means one can.
 func (p piecework) noRoom() string {
 	if free, err := keep.Free(p.o.Env.Root); err == nil && p.o.Env.Root != "" && free < leastDisk {
 		return fmt.Sprintf("the disk has only %d MB left", free>>20)
@@ -137,7 +137,7 @@ type meter struct {
 // score rates the checks of a round: fewer failures are better, and then more passing checks.
 type score struct{ passed, failures int }
 
-// stalled records a round, and says why another one is not worthwhile; empty: it is.
+// stalled records a round, and gives the reason why another is not worthwhile; empty means it is.
 func (m *meter) stalled(steps []Step, f *frame, ends map[string]end) string {
 	now, checks, executed, why := score{}, 0, 0, ""
 	for _, s := range steps {

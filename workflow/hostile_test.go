@@ -111,7 +111,7 @@ func TestCheckOfGo(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that no file ends the program or takes long, and that one which is accepted says the same behind
+// FuzzParse checks that no file ends the program or takes long, and that one which is accepted says the same after
 // JSON.
 func FuzzParse(f *testing.F) {
 	for _, folder := range []string{"good", "bad", "used"} {

@@ -10,7 +10,7 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// Fits returns why the workflow can't run with these inputs; nil: it can.
+// Fits returns the reason why the workflow can't run with these inputs; nil means it can.
 func (w *Workflow) Fits(inputs map[string]any) error {
 	_, err := w.given(inputs)
 	return err

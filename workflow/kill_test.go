@@ -14,7 +14,8 @@ import (
 	"github.com/inspan/inspan/workflow"
 )
 
-// killed performs a workflow as a process that dies at its nth event; 0: it does not. It reports whether the run is over.
+// killed performs a workflow as a process that dies at its nth event; 0 means it does not. It reports whether the
+// run is over.
 func killed(t *testing.T, log event.Log, w *workflow.Workflow, o workflow.Options, nth int, answer func(inspan.Pending) string) (over bool) {
 	t.Helper()
 	ctx, kill := context.WithCancel(t.Context())

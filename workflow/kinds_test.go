@@ -46,7 +46,7 @@ func (b *blobs) Get(_ context.Context, name string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(b.kept[name])), nil
 }
 
-// place is a workspace whose commands run without walls, as this program has no keepers.
+// place is a workspace whose commands run without walls, because this program has no keepers.
 func place(t *testing.T, files map[string]string) (workflow.Options, *blobs) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -285,7 +285,7 @@ inputs: {n: {type: integer}}
 	}
 }
 
-// TestIncluded checks that a workflow can be a step of another one, with its result.
+// TestIncluded checks that a workflow can be a step of another, with its result.
 func TestIncluded(t *testing.T) {
 	find := func(name string) (string, []byte, error) {
 		return name + ".yaml", []byte("name: " + name + `

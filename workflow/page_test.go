@@ -52,11 +52,11 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestTableOfFields keeps the table in docs/WORKFLOWS.md equal to the fields and their comments.
+// TestTableOfFields keeps the list of fields in docs/WORKFLOWS.md equal to the fields and their comments.
 func TestTableOfFields(t *testing.T) {
 	said := comments(t)
 	var b strings.Builder
-	b.WriteString("Fields in **bold** are required.\n\n| field | of | value | meaning |\n|---|---|---|---|\n")
+	b.WriteString("Each field with the file or the kinds of steps that have it, its value and its meaning. Those in **bold** are required.\n\n")
 	for _, f := range topFields() {
 		b.WriteString(row(t, said, "Workflow", "the file", f))
 	}
@@ -74,7 +74,7 @@ func TestTableOfFields(t *testing.T) {
 	before, rest, ok := strings.Cut(string(raw), "<!-- fields -->\n")
 	_, after, closed := strings.Cut(rest, "<!-- /fields -->")
 	if !ok || !closed {
-		t.Fatal("the page has no place for the table")
+		t.Fatal("the page has no place for the list")
 	}
 	want := before + "<!-- fields -->\n" + b.String() + "<!-- /fields -->" + after
 	if *update {
@@ -86,7 +86,7 @@ func TestTableOfFields(t *testing.T) {
 	}
 }
 
-// row is the row of a field of a type, with the fields that it has itself.
+// row is the line of a field of a type, with the fields that it has itself.
 func row(t *testing.T, said map[string]string, of, kinds string, f field) string {
 	t.Helper()
 	what, known := said[of+"."+f.name]
@@ -101,7 +101,8 @@ func row(t *testing.T, said map[string]string, of, kinds string, f field) string
 	if len(parts) > 0 {
 		what = strings.TrimPrefix(what+". "+strings.Join(parts, "; "), ". ")
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s |\n", named(f), kinds, strings.TrimPrefix(string(f.shape), "a "), what)
+	line := fmt.Sprintf("- %s (%s; %s): %s", named(f), kinds, strings.TrimPrefix(string(f.shape), "a "), what)
+	return strings.TrimSuffix(line, ": ") + "\n"
 }
 
 func named(f field) string {

@@ -22,8 +22,8 @@ const (
 
 // Problem is one thing that is wrong with a workflow.
 type Problem struct {
-	File   string // empty: it is no file
-	Line   int    // 0: it is no file
+	File   string // empty means it is not a file
+	Line   int    // 0 means it is not a file
 	Field  string // such as "steps.plan.prompt"
 	What   string
 	Remedy string // what to do about it
@@ -72,8 +72,7 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Named returns the name by which the workflow in a file is run; ok is false if no workflow can be in a file
-// with that name.
+// Named returns the name of the workflow in a file; ok is false if no workflow can be in a file with that name.
 func Named(file string) (name string, ok bool) {
 	for _, ext := range []string{".yaml", ".js"} {
 		if name, ok = strings.CutSuffix(filepath.Base(file), ext); ok {
@@ -87,7 +86,7 @@ func Named(file string) (name string, ok bool) {
 type Source func(name string) (file string, data []byte, err error)
 
 // Parse reads a workflow from a YAML file or a script (.js) and checks it, together with all workflows that it
-// uses. It gets those from find; nil: there are none. The error is [Problems].
+// uses. It gets those from find; nil means there are none. The error is [Problems].
 //
 // If there are problems, the returned workflow has the readable parts, for [Workflow.Resolve]; it can't run.
 //

@@ -23,8 +23,8 @@ var planSetup string
 const mostPlanned = 100
 
 // Plan returns the workflow as a list of steps, for Tree and Mermaid. For a script, these are the steps that it
-// would take if every result were good, with each loop executed once. Nothing is performed. Inputs may be
-// missing. Of o it uses Self, Env and Unboxed. The error says what is wrong with the script.
+// would take if every result were good, with each loop executed once. Nothing is performed. Inputs may be missing.
+// Of o it uses Self, Env and Unboxed. The error describes the fault of the script.
 func (w *Workflow) Plan(ctx context.Context, inputs map[string]any, o Options) (*Workflow, error) {
 	if w.Script == "" {
 		return w, nil

@@ -19,7 +19,7 @@ import (
 // piece is a part of a text: words, or a reference.
 type piece struct {
 	words string
-	ref   string // empty: words
+	ref   string // empty means words
 }
 
 // pieces splits a text at its references. The error names an invalid one.
@@ -51,7 +51,7 @@ func pieces(text string) (out []piece, err error) {
 	return append(out, piece{words: words.String()}), nil
 }
 
-// whole returns the reference that makes up a whole value; empty: the value is something else.
+// whole returns the reference that makes up a whole value; empty means the value is something else.
 func whole(v any) string {
 	s, _ := v.(string)
 	inner, opened := strings.CutPrefix(s, "${")

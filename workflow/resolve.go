@@ -14,8 +14,8 @@ type Machine struct {
 	Tools func() []string         // asked for only if a step names one; those of MCP servers count as there
 }
 
-// Resolve returns everything that the steps, also of included workflows, name but the machine lacks, as
-// [Problems]. Nil: it has everything.
+// Resolve returns everything that the steps, including of included workflows, name but the machine lacks, as
+// [Problems]. Nil means it has everything.
 func (w *Workflow) Resolve(m Machine) error {
 	r := &resolver{Machine: m, seen: map[*Workflow]bool{}}
 	r.workflow(w)

@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/workflow"
 )
 
-// TestAllMistakesAtOnce checks that one mistake hides no other, of any kind, and that a consequence of a mistake is not
-// reported as another one.
+// TestAllMistakesAtOnce checks that one mistake hides no other, of any kind, and that a consequence of a mistake is
+// not reported as another.
 func TestAllMistakesAtOnce(t *testing.T) {
 	w, err := workflow.Parse("demo.yaml", []byte(`
 name: Demo

@@ -17,13 +17,14 @@ import (
 
 // Options are the means of a run. The zero value suffices for workflows of approvals and waits.
 type Options struct {
-	// Agents performs steps of kind agent and tool. Nil: they fail.
+	// Agents performs steps of kind agent and tool. Nil means they fail.
 	Agents Agents
-	// Env is where commands run and files are. Zero: those steps fail.
+	// Env is where commands run and files are. Zero means those steps fail.
 	Env tool.Env
 	// Unboxed runs commands without a sandbox if Env can't build one. Otherwise they fail.
 	Unboxed bool
-	// Self is the path of a program that calls [Helper] first in main, which runs scripts. Empty: scripts fail.
+	// Self is the path of a program that calls [Helper] first in main, which runs scripts. Empty means scripts
+	// fail.
 	Self string
 	// Outlets release safe outputs, by kind. If the program dies meanwhile, an outlet may be called again for
 	// the same output. "file" has a default.
@@ -53,14 +54,14 @@ type Agents interface {
 type Job struct {
 	Step   string // the same in every process; names the agent
 	Prompt string
-	Fork   string // step whose agent it is a copy of, as that is when it begins; empty: none
-	Agent  string // kind of agent; empty: worker
-	Model  string // "provider/model" or "small"; empty: that of the run
+	Fork   string // step whose agent it is a copy of, because that is when it begins; empty means none
+	Agent  string // kind of agent; empty means worker
+	Model  string // "provider/model" or "small"; empty means that of the run
 	Mode   tool.Mode
-	Tools  []string        // the only ones it has; nil: those of its kind
-	Output json.RawMessage // JSON schema of its result; nil: words
+	Tools  []string        // the only ones it has; nil means those of its kind
+	Output json.RawMessage // JSON schema of its result; nil means words
 	Budget Budget
-	// Call is a tool call made instead of asking a model; empty: none.
+	// Call is a tool call made instead of asking a model; empty means none.
 	Call string
 	Args json.RawMessage // of Call
 	// Untrusted says that Prompt may contain text from unverified sources.
@@ -71,10 +72,10 @@ type Job struct {
 // Report describes how an agent ended.
 type Report struct {
 	Session string
-	Failed  string          // why it did not do its job; empty: it did
+	Failed  string          // why it did not do its job; empty means it did
 	Lost    bool            // it was cut off in the middle of a call, so what that did is not known
 	Text    string          // its last words, or what the call brought
-	Result  json.RawMessage // as Job.Output wants it; nil: it is words
+	Result  json.RawMessage // as Job.Output wants it; nil means it is words
 	Cost    float64         // US dollars, already counted
 }
 
@@ -219,7 +220,7 @@ type run struct {
 	slots chan struct{} // one for each step that works
 
 	mu      sync.Mutex
-	over    error          // why nothing more begins; nil: it does
+	over    error          // why nothing more begins; nil means it does
 	hired   int            // agents that its scripts have had
 	open    error          // why a step stays open
 	befores map[string]any // what checks brought before anything was changed, by where they stand
@@ -298,7 +299,7 @@ func (r *run) whole(ctx context.Context, w *Workflow, inputs map[string]any, at 
 	return out, failed, err
 }
 
-// left says why steps of a list stay open; nil: all have ended.
+// left gives the reason why steps of a list stay open; nil means all have ended.
 func (r *run) left(ends map[string]end) error {
 	for _, e := range ends {
 		if e.outcome == "" {
@@ -310,7 +311,7 @@ func (r *run) left(ends map[string]end) error {
 	return nil
 }
 
-// look runs the checks that compare with the state before the run, also those of included workflows.
+// look runs the checks that compare with the state before the run, including those of included workflows.
 func (r *run) look(ctx context.Context, steps []Step, f *frame, at scopeOf) {
 	for _, s := range steps {
 		if s.Gate != "" {
@@ -334,7 +335,7 @@ func (r *run) look(ctx context.Context, steps []Step, f *frame, at scopeOf) {
 	}
 }
 
-// failures names the failed steps of a list that were required to succeed; empty: none.
+// failures names the failed steps of a list that were required to succeed; empty means none.
 func failures(steps []Step, ends map[string]end) string {
 	var failed []string
 	for _, s := range steps {
@@ -347,7 +348,7 @@ func failures(steps []Step, ends map[string]end) string {
 
 // end is how a step of a list ended.
 type end struct {
-	outcome event.Outcome // empty: it stays open
+	outcome event.Outcome // empty means it stays open
 	passed  bool          // it was skipped as its own condition did not hold
 	why     string
 }
@@ -355,7 +356,7 @@ type end struct {
 // bad reports whether the steps that need this one can't begin.
 func (e end) bad() bool { return e.outcome != event.OutcomeOK && !e.passed }
 
-// errStopped is why nothing begins after the failure of a step with on_failure: stop.
+// errStopped is the reason why nothing begins after the failure of a step with on_failure: stop.
 var errStopped = errors.New("a step failed that stops the others")
 
 // level performs the steps of one list, each as soon as it can begin, and adds their values to the frame. It
@@ -404,7 +405,7 @@ type readiness struct {
 	why               string
 }
 
-// halted says why no further step of the list begins; nil: one may.
+// halted gives the reason why no further step of the list begins; nil means one may.
 func (r *run) halted(at scopeOf) error {
 	if err := r.stopped(); err != nil && (!at.last || !errors.Is(err, errStopped)) {
 		return err

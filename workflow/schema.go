@@ -35,7 +35,7 @@ func (c *checker) schema(path string, s *Schema) bool {
 	return true
 }
 
-// odd says what in a schema would be ignored, or can't be enforced.
+// odd names the parts of a schema that would be ignored or can't be enforced.
 func odd(s *Schema) (what, remedy string) {
 	if s == nil {
 		return "a part of the schema is empty", "give it a JSON schema such as {type: string}"
@@ -77,7 +77,7 @@ func wrapped(schema []byte) json.RawMessage {
 	return fmt.Appendf(nil, `{"type":"object","properties":{"value":%s}}`, schema)
 }
 
-// valid returns why JSON does not fit a schema.
+// valid returns the reason why JSON does not fit a schema.
 func valid(s *Schema, raw json.RawMessage) error {
 	r, err := s.Resolve(nil)
 	if err != nil {

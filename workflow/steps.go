@@ -70,7 +70,7 @@ func (p piecework) choose(ctx context.Context, q event.Raised, choices []string)
 	return choice, d, err
 }
 
-// denied says why a step fails after its question was denied.
+// denied gives the reason why a step fails after its question was denied.
 func denied(d event.Decided) string { return strings.TrimSuffix("denied: "+d.Reason, ": ") }
 
 // approval performs a step of kind approval.
@@ -296,7 +296,7 @@ func (p piecework) due(ctx context.Context) (any, end) {
 	})
 }
 
-// look is the interval at which a wait looks for its file.
+// look is the interval of a wait between two looks for its file.
 const look = 500 * time.Millisecond
 
 func (p piecework) file(ctx context.Context) (event.StepEnded, error) {
@@ -375,7 +375,7 @@ func quoted(s string) string {
 	return "  | " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  | ")
 }
 
-// possible returns why an output can't be released, whatever the person decides.
+// possible returns the reason why an output can't be released, whatever the person decides.
 func (o output) possible() error {
 	switch {
 	case text.Holds(o.to, text.Hidden):

@@ -48,7 +48,7 @@ func mixes(v any) bool {
 	return false
 }
 
-// ref checks a reference, and returns the type of its value; nil: it is invalid.
+// ref checks a reference, and returns the type of its value; nil means it is invalid.
 func (c *checker) ref(path, ref string, sc *scope) *Schema {
 	switch bare := whole(ref); {
 	case bare != "":
@@ -65,7 +65,7 @@ func (c *checker) ref(path, ref string, sc *scope) *Schema {
 	return t
 }
 
-// find returns the type of a reference's value; nil: it is invalid.
+// find returns the type of a reference's value; nil means it is invalid.
 func (s *scope) find(ref string) *Schema {
 	t, _, _ := s.look(ref)
 	return t
@@ -100,7 +100,7 @@ func (s *scope) look(ref string) (t *Schema, what, remedy string) {
 	return nil, fmt.Sprintf("%s is not a value: there is no %q here", ref, name), remedyFor(name, all)
 }
 
-// early says why a step of the list has no value yet when the referring step begins.
+// early gives the reason why a step of the list has no value yet when the referring step begins.
 func (s *scope) early(ref, name string) (what, remedy string) {
 	of := stepOf(s.steps, name).ID
 	switch {

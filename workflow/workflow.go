@@ -54,7 +54,7 @@ type Workflow struct {
 	// Included are the workflows that steps use, by name.
 	Included map[string]*Workflow `json:"included,omitempty"`
 
-	file  string         // that it was read from; empty: none
+	file  string         // that it was read from; empty means none
 	lines map[string]int // of fields in the file, by their path
 }
 
@@ -100,12 +100,13 @@ type Step struct {
 	ID    string `json:"id"`              // a letter, then letters, digits, - and _; unique in its list
 	Kind  Kind   `json:"kind"`            // what it does, see Kinds
 	Title string `json:"title,omitempty"` // for people
-	// Needs are the steps that must succeed before this one begins. Nil: the one above. Empty: none.
+	// Needs are the steps that must succeed before this one begins. Nil means the one above. Empty means none.
 	Needs []string `json:"needs,omitzero"`
 	// When are conditions on values: the step is skipped unless all hold. In a file it may also say how the needed
 	// steps must end.
 	When map[string]any `json:"when,omitempty"`
-	// Join is how the needed steps must end, if a file gives it instead of conditions. Empty: all must succeed.
+	// Join is how the needed steps must end, if a file gives it instead of conditions. Empty means all must
+	// succeed.
 	Join Join `json:"join,omitempty"`
 	// OnFailure is skip (default: the steps that need it), continue (run them), or stop (begin nothing else).
 	OnFailure string  `json:"on_failure,omitempty"`
@@ -171,7 +172,7 @@ type Retry struct {
 	Wait  Duration `json:"wait,omitzero"`   // before each try
 }
 
-// Budget limits one agent. Zero: the limit of the run.
+// Budget limits one agent. Zero means the limit of the run.
 type Budget struct {
 	Cost  float64  `json:"cost,omitempty"`  // US dollars
 	Turns int      `json:"turns,omitempty"` // of the model

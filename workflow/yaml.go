@@ -27,7 +27,7 @@ const (
 	mostDigits = 15 // of a whole number: more are not kept by all that reads it
 )
 
-// document returns the mapping in a file; nil: the file has none.
+// document returns the mapping in a file; nil means the file has none.
 func (r *reader) document(data []byte) *yaml.Node {
 	at := &yaml.Node{Line: 1}
 	if len(data) > mostBytes {
@@ -71,7 +71,7 @@ func (r *reader) hidden(data []byte) {
 	}
 }
 
-// decoded returns the document of a file, and the next one; nil: there is none.
+// decoded returns the document of a file, and the next one; nil means there is none.
 func decoded(data []byte) (doc, more *yaml.Node, err error) {
 	doc, more = new(yaml.Node), new(yaml.Node)
 	dec := yaml.NewDecoder(bytes.NewReader(data))
@@ -92,7 +92,7 @@ func complaint(err error) string {
 	return regexp.MustCompile(`^yaml: (line \d+: )?`).ReplaceAllString(err.Error(), "")
 }
 
-// lineOf returns the first line at which reading fails with the same message as for the whole file.
+// lineOf returns the first line where reading fails with the same message as for the whole file.
 func lineOf(data []byte, what string) int {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	return 1 + sort.Search(len(lines)-1, func(n int) bool {
@@ -173,7 +173,7 @@ func (r *reader) single(n *yaml.Node, path string) {
 	}
 }
 
-// idOf returns the id in a mapping; empty: there is none.
+// idOf returns the id in a mapping; empty means there is none.
 func idOf(n *yaml.Node) string {
 	if n.Kind != yaml.MappingNode {
 		return ""

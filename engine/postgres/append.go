@@ -40,7 +40,7 @@ const (
 			stop       = coalesce(@stop, stop)
 		WHERE key = @key`
 
-	// ifServer is for the server of a book.
+	// ifServer restricts an append to the server that holds the lease of the book.
 	ifServer = ` AND holder = @token`
 
 	ifDriver = ` AND (holder = @token OR @inputs) AND last_seq = @after AND CASE WHEN @claims THEN epoch < @epoch ELSE epoch = @epoch END`
@@ -90,7 +90,7 @@ func (l *log) append(ctx context.Context, as *event.Driver, bodies []event.Body)
 
 // batch is an append in progress.
 type batch struct {
-	as     *event.Driver // nil: inputs
+	as     *event.Driver // nil means inputs
 	bodies []event.Body
 	inputs bool     // there are only inputs
 	token  [16]byte // of the lease
@@ -100,7 +100,7 @@ type batch struct {
 	lost   bool // it was sent, so it may be stored even without an answer
 }
 
-// batch prepares an append. It fails if that can't be stored whatever the log has.
+// batch prepares an append. It fails if the bodies can't be stored in any log.
 func (l *log) batch(as *event.Driver, bodies []event.Body) (*batch, error) {
 	if err := event.Storable(bodies, as != nil); err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ const (
 	mostLine = 64 << 20 // bytes, as in a folder of sessions
 )
 
-// rests returns the lines behind their time, and the number of bytes that they will have.
+// rests returns the part of each line after its time, and the final size of all lines in bytes.
 func (l *log) rests(bodies []event.Body) (rests [][]byte, size int64, err error) {
 	for _, body := range bodies {
 		line, err := event.Encode(event.Event{Session: l.id, Body: body})
@@ -188,8 +188,8 @@ func (l *log) rests(bodies []event.Body) (rests [][]byte, size int64, err error)
 	return rests, size, nil
 }
 
-// readable returns why a line could not be read back, nil if it can. The bytes of an unknown body are written
-// into the line unchanged.
+// readable returns the reason why a line could not be read back, nil if it can. The bytes of an unknown body are
+// written into the line unchanged.
 func readable(u event.Unknown, line []byte) error {
 	if bytes.IndexByte(u.Raw, '\n') >= 0 || !json.Valid(u.Raw) {
 		return fmt.Errorf("%q is not one line of JSON", u.Name)
@@ -219,8 +219,8 @@ func (l *log) send(ctx context.Context, b *batch) (events []event.Event, err err
 	return events, nil
 }
 
-// attempt sends a batch. If the answer to an earlier attempt was lost, the batch may be stored already, or
-// soon. Then this one is refused, by its number or by the index of writers.
+// attempt sends a batch. If the answer to an earlier attempt was lost, the batch may be stored already, or soon.
+// Then the database refuses this one, because its number or its writer exists already.
 func (l *log) attempt(ctx context.Context, b *batch) ([]event.Event, error) {
 	lost := b.lost
 	b.lost = true
@@ -250,7 +250,7 @@ func (b *batch) events(id string, row pgx.Row) ([]event.Event, error) {
 	return events, nil
 }
 
-// refused returns why the log has refused a batch, or the events if the driver has stored them before.
+// refused returns the reason why the log has refused a batch, or the events if the driver has stored them before.
 func (l *log) refused(ctx context.Context, b *batch) ([]event.Event, error) {
 	var last, epoch, claim int64
 	var mine bool

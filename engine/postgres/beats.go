@@ -18,7 +18,7 @@ type beats struct {
 	conf  *pgx.ConnConfig
 
 	mu   sync.Mutex
-	conn *pgx.Conn // nil: none is open
+	conn *pgx.Conn // nil means none is open
 	last time.Time // when the last successful beat was sent
 }
 
@@ -123,8 +123,8 @@ func (s *Store) leases() bool {
 // the time that a lease lasts, until ctx is done, and yields a session again as long as that is so. An error says
 // that a look failed.
 //
-// Time counts only while this process can reach the database. So leases that end while the database is down are
-// not lost: their processes can renew them as soon as others can take them.
+// Time counts only while this process can reach the database, so leases that end while the database is down are not
+// lost: their processes can renew them as soon as others can take them.
 func (s *Store) Lost(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		tick := time.NewTicker(max(s.lease/8, time.Millisecond))

@@ -116,8 +116,8 @@ func lostUntil(ctx context.Context, s *postgres.Store) (ids []string) {
 	return ids
 }
 
-// TestNothingLost restarts the database, which is away for longer than leases last. Nobody else could
-// reach it either, so no process has lost a session.
+// TestNothingLost restarts the database, which is away for longer than leases last. No one else could reach it
+// either, so no process has lost a session.
 func TestNothingLost(t *testing.T) {
 	fresh(t) // skips without PostgreSQL
 	own, err := testkit.Start("/tmp")

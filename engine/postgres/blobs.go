@@ -270,7 +270,7 @@ func (c *checked) Read(p []byte) (int, error) {
 type content struct {
 	limit  int
 	small  []byte
-	file   *os.File // nil: it is small
+	file   *os.File // nil means it is small
 	size   int64
 	digest []byte
 }

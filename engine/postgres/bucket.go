@@ -17,7 +17,7 @@ type Bucket struct {
 	Endpoint  string // host and port
 	Name      string
 	Prefix    string // prefix of every object's name; may be empty
-	Region    string // empty: it is looked up
+	Region    string // empty means it is looked up
 	AccessKey string
 	SecretKey string
 	Plain     bool // HTTP instead of HTTPS

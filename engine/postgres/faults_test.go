@@ -298,7 +298,7 @@ func takeOver(t *testing.T, l store.Log) {
 	}
 }
 
-// claimed claims a session behind all that it holds.
+// claimed claims a session after all that it holds.
 func claimed(t *testing.T, l store.Log, epoch uint64) event.Driver {
 	t.Helper()
 	events, err := harnesstest.Write(t.Context(), l, event.Claimed{Epoch: epoch, Writer: fmt.Sprint("w", epoch)})

@@ -34,7 +34,7 @@ func (s *Store) IDs(ctx context.Context) (ids []string, err error) {
 const selectInfos = `SELECT id, title, root, parent, created, modified, last_seq, size, preview, stop, pinned, labels, empty
 	FROM sessions WHERE NOT book`
 
-// List implements [store.Store]. It reads the heads of the sessions, and no event. So damage goes unnoticed.
+// List implements [store.Store]. It reads the heads of the sessions, and no event, so damage goes unnoticed.
 func (s *Store) List(ctx context.Context) ([]store.Info, error) {
 	infos, err := s.infos(ctx, selectInfos+" ORDER BY modified DESC, id DESC")
 	if err != nil {

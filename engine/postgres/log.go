@@ -63,7 +63,7 @@ func (l *log) begin() error {
 	return nil
 }
 
-// failed adds to an error what failed for which session.
+// failed adds the failed operation and the session to an error.
 func (l *log) failed(what string, err error) error {
 	return fmt.Errorf("%s session %s: %w", what, l.id, err)
 }
@@ -139,7 +139,7 @@ func (l *log) each(ctx context.Context, after uint64, yield func(event.Event, []
 	}
 }
 
-// cut returns why a read ends early.
+// cut returns the reason why a read ends early.
 func (l *log) cut(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

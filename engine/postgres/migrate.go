@@ -20,7 +20,7 @@ var ErrTooNew = errors.New("the database is of a later version of inspan")
 // oldest is the oldest tested version of PostgreSQL.
 const oldest = 150000
 
-// migrateLock is the key of the advisory lock under which the tables are made: "inspan" in ASCII.
+// migrateLock is the key of the advisory lock that guards the creation of the tables: "inspan" in ASCII.
 const migrateLock = 0x696e7370616e
 
 // migrate brings the tables up to the version of this program. Several processes may do so at once. There is no

@@ -129,7 +129,7 @@ func soak(t *testing.T, random *rand.Rand) (acknowledged int) {
 	group.Go(func() {
 		for n := 0; ctx.Err() == nil; n++ {
 			text := fmt.Sprint("input ", n)
-			if in.append(ctx, text) == nil { // else nobody knows what became of it
+			if in.append(ctx, text) == nil { // else no one knows what became of it
 				in.acked = append(in.acked, text)
 			}
 		}

@@ -1,9 +1,9 @@
 // Package postgres stores sessions in PostgreSQL, so that servers and workers on many machines share them.
 //
 // A [Store] is a [store.Store] over a database of version 15 or newer. An append is one statement: it moves the
-// head of the session and adds the events, if the driver's lease, epoch and last event are still those of the
-// head. An append whose answer was lost is recognized by its writer id, so it is neither lost nor stored twice.
-// Leases end by the database's clock; the clocks of clients don't matter. docs/decisions/049-postgres.md says
+// head of the session and adds the events, if the driver's lease, epoch and last event are still those of the head.
+// An append whose answer was lost is recognized by its writer id, so it is neither lost nor stored twice. Leases
+// end by the database's clock; the clocks of clients don't matter. docs/decisions/049-postgres.md gives the reason
 // why.
 //
 // # What survives what
@@ -59,12 +59,11 @@ type Config struct {
 	// Bucket. Default: 1 MiB.
 	BlobLimit int
 
-	// Bucket stores larger blobs. Nil: they are in the database too, in pieces.
+	// Bucket stores larger blobs. Nil means they are in the database too, in pieces.
 	Bucket *Bucket
 }
 
-// Store is a [store.Store] in PostgreSQL, safe for concurrent use, also by several processes. Make
-// one with [Open].
+// Store is a [store.Store] in PostgreSQL, safe for concurrent use, even by several processes. Make one with [Open].
 type Store struct {
 	pool     *pgxpool.Pool
 	channel  string // of notifications
@@ -73,7 +72,7 @@ type Store struct {
 	poll     time.Duration
 	patience time.Duration
 	limit    int
-	bucket   *bucket // nil: none
+	bucket   *bucket // nil means none
 	rings    rings
 	turns    turns
 

@@ -23,12 +23,13 @@ type Turn struct {
 	key, wakes int64
 }
 
-// TurnEnd says what is to become of a session whose turn has ended. The zero value: nothing until the next wake.
+// TurnEnd tells the engine how to continue with a session whose turn has ended. The zero value: nothing until the
+// next wake.
 type TurnEnd struct {
 	// Again says that the session is to be driven again, after a while.
 	Again bool
 	After time.Duration
-	// Failed says why it could not be driven; empty: it could.
+	// Failed gives the reason why it could not be driven; empty means it could.
 	Failed string
 }
 
@@ -56,7 +57,7 @@ const (
 
 	restTurn = `DELETE FROM turns WHERE session = $1 AND driver = $2 AND wakes = $3`
 
-	// What has come since the turn was taken makes the next one due at once.
+	// An input that came after the turn was taken makes the next one due at once.
 	againTurn = `UPDATE turns SET driver = NULL, tries = CASE WHEN $5 = '' THEN 0 ELSE tries + 1 END, why = $5,
 		due = clock_timestamp() + CASE WHEN wakes = $3 THEN $4::interval ELSE '0' END
 		WHERE session = $1 AND driver = $2`

@@ -27,8 +27,8 @@ func waiting(t *testing.T, s *postgres.Store, id string, after uint64) <-chan er
 	return ended
 }
 
-// TestNotified has a wait that looks at the database only after an hour learn of an append elsewhere,
-// also when the connection for notifications was lost.
+// TestNotified has a wait that looks at the database only after an hour learn of an append elsewhere, even when the
+// connection for notifications was lost.
 func TestNotified(t *testing.T) {
 	c := fresh(t)
 	c.Poll = time.Hour

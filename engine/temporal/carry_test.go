@@ -102,7 +102,7 @@ func (p *place) on(m machine) *process {
 	return p.workerOf(m.conf, "unshare", "-m", "sh", "-c", mounted, "sh", filepath.Join(m.name, "spaces"), m.conf.Spaces, os.Args[0])
 }
 
-// carriers are those of this machine; nil: workspaces don't travel.
+// carriers are those of this machine; nil means workspaces don't travel.
 func (c conf) carriers(s store.Store) *running.Carriers {
 	if c.Copies == "" {
 		return nil

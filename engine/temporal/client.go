@@ -30,9 +30,9 @@ type Client struct {
 	Temporal client.Client
 	Store    store.Store // of all workers
 	Queue    string      // as in [Worker]
-	// Heartbeat is how long a worker may be silent to Temporal before another continues; 0: 30 s. It must be
-	// longer than a server failover, and shorter timeouts cause more load. Workers with a store that knows of
-	// lost sessions don't wait for it.
+	// Heartbeat is how long a worker may be silent to Temporal before another continues; 0 means 30 s. It must be
+	// longer than a server failover, and shorter timeouts cause more load. Workers with a store that knows of lost
+	// sessions don't wait for it.
 	Heartbeat time.Duration
 	// Searchable says that the namespace has the search attributes [StandingKey] and [TenantKey].
 	Searchable bool
@@ -40,7 +40,7 @@ type Client struct {
 	Tenant func(session string) string
 	// Redact is as in [inspan.Watch].
 	Redact func(event.Body) event.Body
-	// Answers is how long a worker may take to accept a wake; 0: 5 s. After that the wake waits in the server
+	// Answers is how long a worker may take to accept a wake; 0 means 5 s. After that the wake waits in the server
 	// for a worker.
 	Answers time.Duration
 }
@@ -191,7 +191,7 @@ func (c *Client) Cancel(ctx context.Context, session string, why event.Cancelled
 		return err
 	}
 	err := c.Temporal.SignalWorkflow(ctx, session, "", CancelSignal, nil)
-	if _, none := errors.AsType[*serviceerror.NotFound](err); none { // nobody drives what is to be stopped
+	if _, none := errors.AsType[*serviceerror.NotFound](err); none { // no process drives what is to be stopped
 		return nil
 	}
 	return err
@@ -200,14 +200,14 @@ func (c *Client) Cancel(ctx context.Context, session string, why event.Cancelled
 // Description is the engine's view of a session.
 type Description struct {
 	Supervised bool     // a workflow is open for it
-	Standing   Standing // as of the last turn; empty: there was none
+	Standing   Standing // as of the last turn; empty means there was none
 	Turns      int
 	Progress   Progress  // of the turn that goes on; zero if none does, or it has not said yet
 	Heard      time.Time // when it was reported
-	Attempt    int       // of the turn that goes on: 1, and more behind each worker that was lost; 0: none does
+	Attempt    int       // of the turn that goes on: 1, and more after each worker that was lost; 0 means none does
 	Worker     string    // that has it
 	Failure    string    // why the attempt before did not end it
-	Resting    bool      // no worker has it, as that attempt has just failed, which was no wait for another worker
+	Resting    bool      // no worker has it, because that attempt has just failed, which was no wait for another worker
 }
 
 // Describe asks the engine about a session. It needs no worker. The error wraps [serviceerror.NotFound] if the

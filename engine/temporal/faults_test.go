@@ -35,8 +35,8 @@ func (p *place) kinds(id string, is func(event.Body) bool) (n int) {
 
 func claim(b event.Body) bool { _, is := b.(event.Claimed); return is }
 
-// TestOneDrives checks that two workers never drive one session, also if another process has it: then the turn is tried
-// again until it can be had.
+// TestOneDrives checks that two workers never drive one session, even if another process has it: then the turn is
+// tried again until it can be had.
 func TestOneDrives(t *testing.T) {
 	p := newPlace(t, calls("look", "step"))
 	id := p.begins()
@@ -162,7 +162,7 @@ func TestApproval(t *testing.T) {
 	if err := p.client.Approve(t.Context(), id, wrong); !errors.Is(err, temporal.ErrNoQuestion) {
 		t.Errorf("another question was answered: %v", err)
 	}
-	if err := p.client.Approve(t.Context(), id, yes); err != nil { // nobody is there to go on
+	if err := p.client.Approve(t.Context(), id, yes); err != nil { // no one is there to go on
 		t.Fatal(err)
 	}
 	p.worker()

@@ -31,8 +31,8 @@ import (
 // serverProgram names the development server that engine/temporal/devserver is built to.
 const serverProgram = "INSPAN_TEMPORAL_SERVER"
 
-// cluster keeps the sessions of all tests here that are not local, and engine supervises them. Where
-// one is nil, it says why it is missing.
+// cluster keeps the sessions of all tests here that are not local, and engine supervises them. Where one is nil, it
+// gives the reason why it is missing.
 var (
 	cluster             *testkit.Cluster
 	engine              *devServer
@@ -149,9 +149,9 @@ type place struct {
 	t        testing.TB
 	Conf     conf
 	store    store.Store
-	client   *temporal.Client  // nil: Temporal has no part in it
+	client   *temporal.Client  // nil means Temporal has no part in it
 	all      []*process        // workers that were started
-	carriers *running.Carriers // of the test's own machine; nil: workspaces don't travel
+	carriers *running.Carriers // of the test's own machine; nil means workspaces don't travel
 }
 
 var places atomic.Int64

@@ -68,8 +68,8 @@ func moves(t *testing.T, kind string) {
 	t.Logf("behind kills, with a lease of %s: %v; behind drains: %v", p.Conf.Lease, kills, drains)
 }
 
-// handovers is how long the log stood still before each claim but the first, which are in turn
-// behind a kill and behind a drain.
+// handovers is how long the log stood still before each claim but the first, which are in turn after a kill and
+// after a drain.
 func (p *place) handovers(id string) (kills, drains []time.Duration) {
 	p.t.Helper()
 	claims, last := 0, time.Time{}

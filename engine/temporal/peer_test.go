@@ -21,7 +21,7 @@ type peer struct {
 	saw    func(event.Event)
 
 	pool running.Pool
-	free map[string]time.Time // sessions that nobody drives, and since when that was seen
+	free map[string]time.Time // sessions that no process drives, and since when that was seen
 }
 
 // run drives sessions until stop is closed, and lets go of them then.

@@ -21,13 +21,13 @@ type fault struct {
 	name   string
 	not    []string                                 // supervisors that it can't meet
 	before func(t *testing.T, r *round, c *conf)    // builds what it needs
-	starts func(r *round, c conf) (worker *process) // a worker; nil: the usual way
+	starts func(r *round, c conf) (worker *process) // a worker; nil means the usual way
 	strike func(r *round)                           //
-	after  func(r *round)                           // all sessions have stopped; nil: nothing is to be done
+	after  func(r *round)                           // all sessions have stopped; nil means nothing is to be done
 	all    bool                                     // it strikes all sessions
 	stays  []string                                 // supervisors under which a session stays where it is
-	within time.Duration                            // how long it may take until a session goes on; 0: two seconds
-	drop   func(line string) bool                   // what is in the log because of it; nil: nothing
+	within time.Duration                            // how long it may take until a session goes on; 0 means two seconds
+	drop   func(line string) bool                   // what is in the log because of it; nil means nothing
 	bulk   int                                      // bytes that results have
 }
 
@@ -92,7 +92,7 @@ func wakes(r *round) {
 	r.ends(r.victim)
 }
 
-// proxied starts a worker behind proxies of its own.
+// proxied starts a worker after proxies of its own.
 func proxied(r *round, c conf) *process {
 	database, err := testkit.NewProxyTo("127.0.0.1", "unix", cluster.Socket())
 	if err != nil {
@@ -117,7 +117,7 @@ func engineAddress() string {
 	return engine.address
 }
 
-// behind starts a worker that reaches both servers by proxies.
+// after starts a worker that reaches both servers by proxies.
 func (r *round) behind(c conf, database, server *testkit.Proxy, cut func(bool) error, command ...string) *process {
 	r.t.Cleanup(func() {
 		if err := errors.Join(database.Close(), server.Close()); err != nil {

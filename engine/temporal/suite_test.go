@@ -25,7 +25,7 @@ import (
 //   - no change is made twice,
 //   - every event that a store has acknowledged to a worker is in the log, where it was and as it was,
 //   - the log is the one of a session that nothing has happened to, but for claims, for what was
-//     begun again, and for calls whose outcome nobody can know,
+//     begun again, and for calls whose outcome no one can know,
 //   - the sessions have gone on by themselves, within two seconds where another worker has to.
 //
 // INSPAN_RUNS says how many sessions are to be struck in all; the table of docs/DURABILITY.md is of
@@ -93,7 +93,7 @@ type round struct {
 	world                  // what the fault needs
 }
 
-// Sessions make these calls. They are struck in the one at middle, or soon behind it.
+// Sessions make these calls. They are struck in the one at middle, or soon after it.
 const (
 	sessionsARound = 4
 	middle         = 5
@@ -317,7 +317,7 @@ func (r *round) gone(id string) {
 		if took > 30*time.Minute { // before the clock was set back
 			continue
 		}
-		if struck = struck || took >= 0; took < 0 || !r.all && !claim(e.Body) { // behind the victim another has to go on
+		if struck = struck || took >= 0; took < 0 || !r.all && !claim(e.Body) { // after the victim another has to go on
 			continue
 		}
 		r.cell.struck++

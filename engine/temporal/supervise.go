@@ -29,7 +29,7 @@ type Supervised struct {
 	Session string `json:"session"`
 	Turns   int    `json:"turns,omitempty"`  // that were driven
 	Ending  bool   `json:"ending,omitempty"` // it was cancelled: the workflow ends once its run has stopped
-	// Heartbeat is how long a worker may be silent before another continues; 0: 30 s.
+	// Heartbeat is how long a worker may be silent before another continues; 0 means 30 s.
 	Heartbeat time.Duration `json:"heartbeat,omitempty"`
 	// Searchable says that the namespace has the search attributes [StandingKey] and [TenantKey].
 	Searchable bool `json:"searchable,omitempty"`

@@ -82,8 +82,8 @@ func asks(n int) (temporal.Outcome, error) {
 	return done(n)
 }
 
-// TestWakes checks that a session is driven at its start and behind each wake, and that its workflow ends once nothing
-// has come for long.
+// TestWakes checks that a session is driven at its start and after each wake, and that its workflow ends once
+// nothing has come for long.
 func TestWakes(t *testing.T) {
 	p := play(t, done)
 	var rejected error

@@ -88,16 +88,16 @@ func (t *turns) Turn(ctx context.Context, id string) (Outcome, error) {
 		return Outcome{}, err
 	}
 	o := running.OutcomeOf(st)
-	if drained && st.Active { // beside what asks there may be calls that nobody has begun
+	if drained && st.Active { // beside what asks there may be calls that no one has begun
 		o = Outcome{Standing: LetGo, Seq: st.Seq}
 		t.offer(ctx, id)
 	}
 	return o, nil
 }
 
-// beats reports progress while a session is opened, as its workspace may have to be downloaded first. The
-// caller must call stop, which waits. Every report uses the turn's context: a report whose context has ended
-// would end the turn, and the SDK sends delayed reports with the context of the first one.
+// beats reports progress while a session is opened, because its workspace may have to be downloaded first. The
+// caller must call stop, which waits. Every report uses the turn's context: a report whose context has ended would
+// end the turn, and the SDK sends delayed reports with the context of the first one.
 func (t *turns) beats(ctx context.Context, st inspan.Status) (stop func()) {
 	opened := make(chan struct{})
 	var beating sync.WaitGroup

@@ -24,23 +24,23 @@ type Worker struct {
 	// knows which sessions have lost their process, like engine/postgres does, another worker continues them
 	// soon after that. Otherwise the clients' heartbeat timeout decides.
 	Host *inspan.Host
-	// Open opens sessions instead of the host, which then makes no agents. Nil: the host opens them.
+	// Open opens sessions instead of the host, which then makes no agents. Nil means the host opens them.
 	Open func(ctx context.Context, id string) (*inspan.Session, error)
 	// Temporal is a connection to the namespace of the sessions.
 	Temporal client.Client
-	// Namespace is its name; empty: "default".
+	// Namespace is its name; empty means "default".
 	Namespace string
-	// Queue is where sessions wait for a worker; empty: "inspan".
+	// Queue is where sessions wait for a worker; empty means "inspan".
 	Queue string
-	// AtOnce is how many sessions are driven here at the same time; 0: 100.
+	// AtOnce is how many sessions are driven here at the same time; 0 means 100.
 	AtOnce int
-	// Drain is how long running calls and requests may continue after the worker is stopped; 0: 10 minutes.
+	// Drain is how long running calls and requests may continue after the worker is stopped; 0 means 10 minutes.
 	Drain time.Duration
-	// Beat is how often progress is reported; 0: every 5 seconds. It should be well below the clients'
+	// Beat is how often progress is reported; 0 means every 5 seconds. It should be well below the clients'
 	// heartbeat timeout.
 	Beat time.Duration
-	// Rest is the longest wait for a model that a worker sits out. It releases a session that has to wait
-	// longer, and a timer of the workflow resumes it; 0: a minute.
+	// Rest is the longest wait for a model that a worker sits out. It releases a session that has to wait longer,
+	// and a timer of the workflow resumes it; 0 means a minute.
 	Rest time.Duration
 	// OnEvent is called with every event of every session driven here, including transient ones. It must not block.
 	// May be nil.

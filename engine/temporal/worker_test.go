@@ -154,9 +154,9 @@ func (c conf) pass(ctx context.Context, n int) error {
 
 type step struct{ N int }
 
-// host makes agents that follow the script. Their tools write into the ledger: step changes
-// something at once, look only reads and waits at a gate, push changes something in front of a gate
-// and behind it, and ask asks before it does.
+// host makes agents that follow the script. Their tools write into the ledger: step changes something at once, look
+// only reads and waits at a gate, push changes something in front of a gate and after it, and ask asks before it
+// does.
 func (c conf) host(s store.Store) *inspan.Host {
 	do := func(name string, effects []tool.Effect, f func(ctx context.Context, call *tool.Call, n int) error) tool.Tool {
 		about := "Does " + name + []string{".", "!"}[c.Version]

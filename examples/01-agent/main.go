@@ -1,5 +1,5 @@
-// An agent on one page: two tools, one of which asks first, streaming, a budget, and a session that the next start
-// resumes. The model is the offline one, which follows commands in the prompt, so this runs without a key.
+// An agent on one page: two tools (one asks first), streaming, a budget, and a session that the next start resumes.
+// The model is the offline one, which follows commands in the prompt, so this runs without a key.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// A session that delegates work to another one: a tool opens a child session. The same parent and name mean the
-// same child, so a repeated call finds it.
+// A session that delegates work to another: a tool opens a child session. The same parent and name mean the same
+// child, so a repeated call finds it.
 package main
 
 import (

@@ -50,7 +50,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer watch.Close()
-	after, _ := strconv.ParseUint(r.Header.Get("Last-Event-ID"), 10, 64) // 0: from the beginning
+	after, _ := strconv.ParseUint(r.Header.Get("Last-Event-ID"), 10, 64) // 0 means from the beginning
 	w.Header().Set("Content-Type", "text/event-stream")
 	for e, err := range watch.Events(r.Context(), after) {
 		if err != nil {

@@ -1,5 +1,5 @@
-// Package kernel is the fold and the only driver: what a session is, what must happen next, and the loop that does
-// it. It names no tool and no vendor.
+// Package kernel has the fold and the only driver: the state of a session, its next action, and the loop that
+// performs it. It names no tool and no vendor.
 //
 // Begin with loop (state.go, next.go), then drive, whose first file says in which order.
 //

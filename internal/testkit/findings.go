@@ -38,7 +38,7 @@ func Findings(t testing.TB, program, state string) {
 // finding is a file in which a program keeps a finding.
 type finding struct{ program, file string }
 
-// found is what programs have found out, and the state folders in which they may.
+// found holds the discoveries of programs, and the state folders that may keep them.
 var found = struct {
 	sync.Mutex
 	of    map[finding][]byte

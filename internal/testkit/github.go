@@ -14,7 +14,7 @@ var githubAPI []byte
 // GitHub speaks the REST API of GitHub. It is also tested with GitHub's official client (test/oracle).
 type GitHub struct {
 	Stand
-	// App checks the proof of the app whose installation has the Token; empty: there is no app.
+	// App checks the proof of the app whose installation has the Token; empty means there is no app.
 	App func(proof string) error
 }
 

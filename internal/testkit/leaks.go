@@ -9,8 +9,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main runs the tests of a package, and ends the process. It fails if a goroutine is left that was not there at
-// the start.
+// Main runs the tests of a package, and ends the process. It fails if a new goroutine is left at the end.
 func Main(m *testing.M) {
 	if os.Args[0] == "inspan-keeper" { // otherwise it would run the tests again, and start the next one
 		fmt.Fprintln(os.Stderr, "this test program was started as a keeper; its TestMain must call sandbox.Keeper first")
@@ -25,7 +24,7 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// After fails a test if it leaves a goroutine behind after all its cleanups: call it first.
+// After fails a test if it leaves a goroutine after after all its cleanups: call it first.
 func After(t testing.TB) { AfterWithin(t, Patience) }
 
 // AfterWithin is After with its own limit for the end of goroutines.

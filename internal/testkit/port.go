@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Address returns an address of this machine at which a program can listen later, repeatedly. The system gives
-// its port to no other program: ports for connections and for listeners that accept any port begin at 32768.
+// Address returns an address of this machine where a program can listen later, repeatedly. The system gives its
+// port to no other program: ports for connections and for listeners that accept any port begin at 32768.
 func Address(t testing.TB) string {
 	t.Helper()
 	for range 100 {

@@ -19,13 +19,13 @@ import (
 // its 130 comments, pull or merge request 13 with a comment on its code, and objects made by requests. Set its
 // fields before the first.
 type Stand struct {
-	// T gets an error for each request, and each of our answers, that the published description of the API does
-	// not allow. Nil: none is reported.
+	// T gets an error for each request, and each of our answers, that the published description of the API does not
+	// allow. Nil means none is reported.
 	T testing.TB
 	// Token, if not empty, is the only valid token.
 	Token string
-	// Git is the folder of a bare repository which git reads and writes at /ann/shop.git, with Token
-	// as its password. Empty: there is none.
+	// Git is the folder of a bare repository which git reads and writes at /ann/shop.git, with Token as its
+	// password. Empty means there is none.
 	Git string
 	// Fault returns the fault of a request. Nil, or a nil result: there is none.
 	Fault func(r *http.Request) *Fault

@@ -10,9 +10,9 @@ import (
 // test never waits that long, so the bound only decides how late a red one gives up.
 const Patience = 3 * time.Minute
 
-// WaitFor returns once cond is true. It fails the test at once if that takes longer than Patience. What
-// names the condition in the failure, as in "the server to start". The failure also shows what the
-// functions in state return then.
+// WaitFor returns once cond is true. It fails the test at once if that takes longer than Patience. The parameter
+// what names the condition in the failure, as in "the server to start". The failure also shows the results of the
+// functions in state.
 func WaitFor(t testing.TB, what string, cond func() bool, state ...func() string) {
 	t.Helper()
 	if Poll(Patience, cond) {

@@ -4,7 +4,7 @@
 // Wire reference: https://platform.claude.com/docs/en/api/messages and its pages on streaming, thinking, prompt
 // caching and errors. platform.go has the differences of the clouds.
 //
-// Don't use it for servers that only imitate OpenAI's wire (package openai), nor for Claude behind such a gateway.
+// Don't use it for servers that only imitate OpenAI's wire (package openai), nor for Claude after such a gateway.
 package anthropic
 
 import (

@@ -32,7 +32,7 @@ const (
 	maxID = 64
 
 	maxMarkers = 4
-	lookback   = 18 // blocks; below the vendor's 20, as it may count some that we don't
+	lookback   = 18 // blocks; below the vendor's 20, because it may count some that we don't
 )
 
 // encode returns the body of the request.

@@ -45,7 +45,7 @@ func marked(t *testing.T, body []byte) []string {
 	return at
 }
 
-// TestMarkers checks where the four markers go: the system prompt's first and last block, the end, and behind the
+// TestMarkers checks where the four markers go: the system prompt's first and last block, the end, and after the
 // request before if this turn was long, or else the tools.
 func TestMarkers(t *testing.T) {
 	paused := longTurn(2, "One.")

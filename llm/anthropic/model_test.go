@@ -56,7 +56,7 @@ func kinds() []llm.Kind {
 // at is a model where it is served.
 type at struct {
 	id, dialect string
-	fail        func(*anthropictest.Answer, *llm.Error) // nil: in the vendor's words
+	fail        func(*anthropictest.Answer, *llm.Error) // nil means in the vendor's words
 }
 
 func newFake(t *testing.T, at at, turns []harnesstest.Turn) harnesstest.Fake {

@@ -119,8 +119,8 @@ func (p plain) RoundTrip(r *http.Request) (*http.Response, error) {
 	return p.next.RoundTrip(r)
 }
 
-// TestSignedWhole checks that the fake takes the requests as they are signed, and none that anything changed behind the
-// signature.
+// TestSignedWhole checks that the fake takes the requests as they are signed, and none that anything changed after
+// the signature.
 func TestSignedWhole(t *testing.T) {
 	m, wire := onBedrock(t, anthropictest.Answer{Parts: llm.Say("hi")})
 	var reply *llm.Reply
@@ -181,7 +181,7 @@ func TestCloudKeys(t *testing.T) {
 		name string
 		m    Model
 		at   string
-		want llm.Kind // empty: a reply
+		want llm.Kind // empty means a reply
 		code string
 	}{
 		{"bedrock", Model{Dialect: "bedrock", BaseURL: "http://x", Key: key("some-key")}, "bedrock", "", ""},

@@ -48,7 +48,7 @@ type Vendor struct {
 	Name    string   `toml:"name"`
 	Checked string   `toml:"checked"` // the day on which the models were last compared with the sources
 	Sources []string `toml:"sources"`
-	// Hour is the price of caching a token for an hour, as a multiple of the input price; 0: the same as for
+	// Hour is the price of caching a token for an hour, as a multiple of the input price; 0 means the same as for
 	// minutes.
 	Hour float64 `toml:"hour"`
 	// Tiers multiply all prices of an exchange that was served outside the standard tier or region, such as "batch"
@@ -71,7 +71,7 @@ type Model struct {
 }
 
 // Price is in US dollars per million tokens. A cache price that the book omits is the price of input. It holds from
-// the start of a day in UTC; empty: always.
+// the start of a day in UTC; empty means always.
 type Price struct {
 	From       string  `toml:"from"`
 	Input      float64 `toml:"input"`
@@ -264,7 +264,7 @@ func (b *Book) model(vendor, id string) (Model, bool) {
 }
 
 // Sold returns the entry of a model of any vendor in the book, by a gateway's id: the vendor's own id, alone or
-// behind a vendor's name and a slash. It reports false for all other models, and for those with public weights.
+// after a vendor's name and a slash. It reports false for all other models, and for those with public weights.
 func (b *Book) Sold(id string) (llm.Info, bool) {
 	id = id[strings.LastIndexByte(id, '/')+1:]
 	for _, v := range b.Vendors {

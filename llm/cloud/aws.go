@@ -25,19 +25,19 @@ import (
 )
 
 // AWS is a transport that signs every request with Signature Version 4, or adds the bearer token that replaces a
-// signature. It signs the final body, so nothing may change a request behind it. The zero value works for Bedrock.
+// signature. It signs the final body, so nothing may change a request after it. The zero value works for Bedrock.
 // It is safe for concurrent use if Credentials and HTTP are.
 //
 // Errors before anything was sent are [*llm.Error]: KindAuth without credentials, KindInvalid without a region.
 type AWS struct {
-	// Region the request is signed for; empty: the one in the host's name, as in
+	// Region the request is signed for; empty means the one in the host's name, as in
 	// "bedrock-runtime.eu-west-1.amazonaws.com".
 	Region string
-	// Service the request is signed for; empty: "bedrock".
+	// Service the request is signed for; empty means "bedrock".
 	Service string
-	// Credentials returns the keys to sign with, once for each request; nil: [LocalAWS].
+	// Credentials returns the keys to sign with, once for each request; nil means [LocalAWS].
 	Credentials func(ctx context.Context) (Credentials, error)
-	// HTTP sends the requests; nil: [http.DefaultTransport].
+	// HTTP sends the requests; nil means [http.DefaultTransport].
 	HTTP http.RoundTripper
 }
 

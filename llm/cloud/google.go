@@ -26,12 +26,12 @@ const tokenTimeout = 30 * time.Second
 // that GOOGLE_APPLICATION_CREDENTIALS names, that of "gcloud auth application-default login", or the metadata
 // server of the machine. Safe for concurrent use; do not copy.
 type Google struct {
-	// File holds the credentials, as a service account's or a person's JSON;
-	// empty: the application default credentials.
+	// File holds the credentials, as a service account's or a person's JSON; empty means the application default
+	// credentials.
 	File string
-	// Scope of the tokens; empty: the cloud platform.
+	// Scope of the tokens; empty means the cloud platform.
 	Scope string
-	// HTTP sends the requests for tokens, except those to the metadata server; nil: [http.DefaultTransport].
+	// HTTP sends the requests for tokens, except those to the metadata server; nil means [http.DefaultTransport].
 	HTTP http.RoundTripper
 
 	once  sync.Once

@@ -127,7 +127,7 @@ func refine(e *llm.Error, s status) {
 	}
 }
 
-// link returns the address at which a person has to verify their identity, in brackets.
+// link returns the address where a person has to verify their identity, in brackets.
 func link(s status) string {
 	for _, d := range s.Details {
 		if at := d.Metadata["validation_link"]; at != "" {

@@ -18,7 +18,7 @@ import (
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
-// Model is one model behind streamGenerateContent. It never retries.
+// Model is one model after streamGenerateContent. It never retries.
 //
 // Requests go to BaseURL + "models/ID:streamGenerateContent"; a BaseURL without a path gets the Gemini API's
 // "/v1beta". For Vertex AI it is ".../v1/projects/PROJECT/locations/LOCATION/publishers/google", with Bearer set

@@ -19,7 +19,7 @@ import (
 type Fact struct {
 	// Field is the refused part: the name of a field at any depth, or "tool NAME" or "role NAME".
 	Field string `json:"field"`
-	// To replaces it: another name for a field or a role, behind "as ", or a JSON value; empty: it is removed.
+	// To replaces it: another name for a field or a role, behind "as ", or a JSON value; empty means it is removed.
 	To   string    `json:"to,omitempty"`
 	Said string    `json:"said"` // the refusal, for people
 	At   time.Time `json:"at"`
@@ -49,7 +49,7 @@ const fades = 30 * 24 * time.Hour
 
 // Facts are the facts about one model at one endpoint. Safe for concurrent use.
 type Facts struct {
-	// Path is the file that stores them; empty: they are lost when the program ends.
+	// Path is the file that stores them; empty means they are lost when the program ends.
 	Path string
 	// Route is the name of the model, for people.
 	Route string

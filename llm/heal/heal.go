@@ -1,7 +1,7 @@
 // Package heal resends a request without the parts that a server has refused, and remembers them.
 //
 // A refusal that names a parameter, a tool, a role or a field becomes a [Fact] about that endpoint and model. It
-// holds for all later requests for a month; then the server is asked anew. The rule knows no vendor and no list of
+// holds for all later requests for a month; then the server is asked again. The rule knows no vendor and no list of
 // parameters: the named part must be in the refused request, and be optional. Any other refusal is final.
 //
 //	known := &heal.Facts{Path: path}
@@ -115,7 +115,7 @@ type exchange struct {
 	refusal []byte // the body of an error response
 }
 
-// learn returns the fact that a refusal states; false: it names nothing whose removal helps.
+// learn returns the fact that a refusal states; false means it names nothing whose removal helps.
 func (x *exchange) learn(e *llm.Error) (Fact, bool) {
 	if len(x.sent) == 0 || len(x.refusal) == 0 {
 		return Fact{}, false
@@ -130,7 +130,7 @@ func (x *exchange) learn(e *llm.Error) (Fact, bool) {
 
 // Transport applies facts to the requests of a [Model].
 type Transport struct {
-	Next http.RoundTripper // nil: http.DefaultTransport
+	Next http.RoundTripper // nil means http.DefaultTransport
 }
 
 // RoundTrip implements [http.RoundTripper].

@@ -118,7 +118,7 @@ func spelled(words, name string) bool {
 }
 
 // place returns the field that a refusal names in its structure: OpenAI's param, pydantic's loc, Google's field of
-// a violation. Empty: none.
+// a violation. Empty means none.
 func place(refusal json.RawMessage) string {
 	for _, e := range elements(refusal) {
 		if at := place(e); at != "" {
@@ -128,9 +128,9 @@ func place(refusal json.RawMessage) string {
 	of := members(refusal)
 	for _, name := range []string{"param", "loc", "field"} {
 		var at string
-		_ = json.Unmarshal(of.get(name), &at) // stays "" if it is no text
+		_ = json.Unmarshal(of.get(name), &at) // stays "" if it is not text
 		var path []any
-		_ = json.Unmarshal(of.get(name), &path) // stays empty if it is no list
+		_ = json.Unmarshal(of.get(name), &path) // stays empty if it is not a list
 		for _, part := range path {
 			if part != "body" || at != "" {
 				at = strings.TrimPrefix(fmt.Sprintf("%s.%v", at, part), ".")
@@ -148,7 +148,7 @@ func place(refusal json.RawMessage) string {
 	return ""
 }
 
-// names reports whether a text has a name as a word, also in camel case or snake case.
+// names reports whether a text has a name as a word, even in camel case or snake case.
 func names(words, name string) bool {
 	for at := 0; ; {
 		n := strings.Index(words[at:], name)
@@ -317,7 +317,7 @@ func (f Fact) change(raw json.RawMessage) json.RawMessage {
 }
 
 // recast changes the role of messages. Those that become a user's are merged into the front of the first user
-// message, as many templates require alternating roles.
+// message, because many templates require alternating roles.
 func recast(raw json.RawMessage, from, to string) json.RawMessage {
 	of := elements(raw)
 	var out []json.RawMessage
@@ -326,7 +326,7 @@ func recast(raw json.RawMessage, from, to string) json.RawMessage {
 		o := members(e)
 		var role, text string
 		_ = json.Unmarshal(o.get("role"), &role)    // stays "" if there is none
-		_ = json.Unmarshal(o.get("content"), &text) // stays "" if it is no text
+		_ = json.Unmarshal(o.get("content"), &text) // stays "" if it is not text
 		for i, m := range o {
 			switch {
 			case m.key == "role" && role == from:

@@ -12,22 +12,22 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Budget is a daily spending limit for one key. Before a request is sent it reserves the most that the request
-// can cost, and later returns the rest. If that is more than the others' reservations leave, the request waits
-// for them; if nothing else is running, it is sent as long as anything is left. So all processes together
-// exceed the limit by at most one request. Once the limit for today is reached, requests fail with KindBudget
-// and are not sent.
+// Budget is a daily spending limit for one key. Before a request is sent it reserves the most that the request can
+// cost, and later returns the rest. If that is more than the others' reservations leave, the request waits for
+// them; if nothing else is running, it is sent as long as anything is left, so all processes together exceed the
+// limit by at most one request. Once the limit for today is reached, requests fail with KindBudget and are not
+// sent.
 //
-// What counts is the usage reported by completed replies, also if the caller drops them; a model without a
-// known price costs nothing. A killed process releases its reservation. The fields must not be changed once it
-// is in use; then it is safe for concurrent use. Do not copy it.
+// What counts is the usage reported by completed replies, even if the caller drops them; a model without a known
+// price costs nothing. A killed process releases its reservation. The fields must not be changed once it is in use;
+// then it is safe for concurrent use. Do not copy it.
 type Budget struct {
-	// Path is the file with the amount spent, shared by all processes that use the key; its folder is created
-	// if needed. Empty: it is kept in this process only. A killed process loses no counted amount; a power
-	// failure may lose the file, which then counts as missing. On systems without flock(2), processes may
-	// overwrite each other's sums, and don't see each other's reservations.
+	// Path is the file with the amount spent, shared by all processes that use the key; its folder is created if
+	// needed. Empty means it is kept in this process only. A killed process loses no counted amount; a power
+	// failure may lose the file, which then counts as missing. On systems without flock(2), processes may overwrite
+	// each other's sums, and don't see each other's reservations.
 	Path string
-	// PerDay is the most to spend in a day, in US dollars; 0: no limit. Days are in UTC.
+	// PerDay is the most to spend in a day, in US dollars; 0 means no limit. Days are in UTC.
 	PerDay float64
 	// Seed returns the amount spent today according to another source, such as session logs. It is called once
 	// if the file is missing or unreadable; others wait meanwhile. If it fails, the amount is 0. May be nil.
@@ -182,7 +182,7 @@ func (b *Budget) reserve(ctx context.Context, p *payment, most float64) (ok bool
 			failed = &llm.Error{Kind: llm.KindBudget, Message: fmt.Sprintf("$%.4f spent today of $%.4f; the day ends at 00:00 UTC", s.USD, b.PerDay)}
 			return nil
 		case most > 0 && running > 0 && s.USD+others+most > b.PerDay:
-			return p.back() // two that wait for each other would wait for ever
+			return p.back() // two that wait for each other would wait forever
 		}
 		ok = true
 		return p.hold(most)

@@ -16,7 +16,7 @@ import (
 // theirs, whose lock the system releases when the process dies: an unlocked file holds nothing. All of this
 // happens under the lock of the budget's record.
 type holding struct {
-	file    *os.File // nil: nothing is held, or there is no place for it
+	file    *os.File // nil means nothing is held, or there is no place for it
 	running int
 	usd     float64
 }

@@ -1,6 +1,5 @@
 // Package limit limits the requests and tokens sent to a model in a minute, and the money spent in a day. All
-// sessions that use one key share one [Limit] and one [Budget], also in other processes, through a small file
-// each:
+// sessions that use one key share one [Limit] and one [Budget], even in other processes, through a small file each:
 //
 //	pace := &limit.Limit{Path: "work.pace", Requests: 50, Tokens: 200_000}
 //	purse := &limit.Budget{Path: "work.spent", PerDay: 20}
@@ -30,20 +29,20 @@ import (
 // asks for it. The fields must not be changed once it is in use; then it is safe for concurrent use. Do not
 // copy it.
 //
-// A pause is as long as the vendor asks, but at most an hour, or a day and an hour for an exhausted quota.
-// While it lasts, one request every five minutes is still sent, among all processes that share the file. If it
-// is answered, the pause is over for everyone; if the vendor asks for another wait, that one counts. So a wrong
-// answer of a vendor costs minutes.
+// A pause is as long as the vendor asks, but at most an hour, or a day and an hour for an exhausted quota. While it
+// lasts, one request every five minutes is still sent, among all processes that share the file. If it is answered,
+// the pause is over for everyone; if the vendor asks for another wait, that one counts, so a wrong answer of a
+// vendor costs minutes.
 type Limit struct {
 	// Path is the file with the state, shared by all processes that use the key; its folder is created if
 	// needed. Empty, or if the file can't be used: the state is kept in this process only.
 	//
-	// If the file is lost or damaged, the state starts anew: at worst a minute's worth is sent too early. On
+	// If the file is lost or damaged, the state starts over: at worst a minute's worth is sent too early. On
 	// systems without flock(2), processes may overwrite each other's state.
 	Path string
-	// Requests that may be sent in a minute; 0: no limit.
+	// Requests that may be sent in a minute; 0 means no limit.
 	Requests int
-	// Tokens of prompts that may be sent in a minute, estimated at 3.5 bytes each; 0: no limit. Cached tokens
+	// Tokens of prompts that may be sent in a minute, estimated at 3.5 bytes each; 0 means no limit. Cached tokens
 	// count too.
 	Tokens int
 	// Unpaused says that pauses of the vendor do not count here. Vendors count per model: with this limit for a
@@ -118,7 +117,8 @@ func (m limited) admit(ctx context.Context, req llm.Request, yield func(llm.Chun
 	return p, false
 }
 
-// queue takes the next free place for a request. If that is too far away it takes none, and the place says why.
+// queue takes the next free place for a request. If that is too far away it takes none, and the place gives the
+// reason why.
 func (l *Limit) queue(ctx context.Context, req llm.Request) place {
 	var p place
 	l.change(ctx, func(s *pace, now int64) {
@@ -160,7 +160,7 @@ func (l *Limit) look(ctx context.Context, p *place) {
 	l.change(ctx, func(s *pace, _ int64) { p.pause = s.pause })
 }
 
-// leave returns an unused place. Those behind it keep theirs. An interrupted caller does not wait for this.
+// leave returns an unused place. Those after it keep theirs. An interrupted caller does not wait for this.
 func (l *Limit) leave(ctx context.Context, p place) {
 	if p.requests == 0 && p.tokens == 0 && !p.probe {
 		return

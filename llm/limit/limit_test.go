@@ -267,7 +267,7 @@ func TestCancelWaiting(t *testing.T) {
 		if _, failed := ask(ctx, m, say("hi")); failed == nil || failed.Kind != llm.KindCancelled {
 			t.Errorf("cancelled before: %v", failed)
 		}
-		for range m.Stream(t.Context(), say("hi")) { //nolint:errcheck // nobody listens
+		for range m.Stream(t.Context(), say("hi")) { //nolint:errcheck // no one listens
 			break
 		}
 		if n := len(v.times()); n != 1 {

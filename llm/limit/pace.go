@@ -36,8 +36,8 @@ func longestPause(k llm.Kind) time.Duration {
 	return time.Hour
 }
 
-// bound limits a state to values that this package could have written, whoever has: an older version, or an
-// attacker. At most an hour's worth is owed.
+// bound limits a state to values that this package could have written, no matter who wrote them: an older version,
+// or an attacker. At most an hour's worth is owed.
 func (s *pace) bound(now int64) {
 	owed := now + int64(time.Hour)
 	s.Requests, s.Tokens = min(max(s.Requests, 0), owed), min(max(s.Tokens, 0), owed)
@@ -69,7 +69,7 @@ func share(n, perMinute int) int64 {
 // place is a request's place in the queue.
 type place struct {
 	start            int64 // when it may be sent, pauses aside
-	requests, tokens int64 // the time it takes up; 0: it takes up none
+	requests, tokens int64 // the time it takes up; 0 means it takes up none
 	probe            bool  // it is sent in spite of the pause
 	pause
 }

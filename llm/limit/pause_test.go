@@ -207,7 +207,7 @@ func TestPauseAfterPause(t *testing.T) {
 	})
 }
 
-// TestWaitHasACause checks that a wait that is ended says why.
+// TestWaitHasACause checks that a wait that is ended gives the reason why.
 func TestWaitHasACause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := (&limit.Limit{Requests: 1}).Model(new(vendor))

@@ -33,7 +33,7 @@ const longestLock = 15 * time.Second
 // The zero value has an unknown state. Safe for concurrent use.
 type record[S comparable] struct {
 	mu    sync.Mutex
-	own   S // where there is no file
+	own   S // where there is not a file
 	known bool
 }
 

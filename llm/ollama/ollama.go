@@ -36,7 +36,7 @@ func (m *Model) Info() llm.Info {
 	return llm.Endpoint(*m).Describe("ollama", llm.Info{})
 }
 
-// trimBase returns the address of a server, also from that of its OpenAI-compatible endpoint.
+// trimBase returns the address of a server, even from that of its OpenAI-compatible endpoint.
 func trimBase(base string) string {
 	if base == "" {
 		base = "http://localhost:11434"

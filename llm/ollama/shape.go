@@ -12,7 +12,7 @@ type Shape struct {
 	llm.Info       // Window: the maximum it was trained for
 	Weights  int64 // bytes of the weights on disk; 0 if unknown
 	PerToken int64 // bytes of memory per token of the window at 16 bits a value, or somewhat fewer; 0 if unknown
-	Loaded   int   // window it is loaded with now; 0: not loaded, or the server does not say
+	Loaded   int   // window it is loaded with now; 0 means not loaded, or the server does not say
 	OnCPU    int64 // bytes of the loaded model that are not in a GPU's memory
 	Taken    int64 // bytes of GPU memory of all loaded models of the server, which make room for one another
 }

@@ -16,7 +16,7 @@ import (
 type Dialect struct {
 	Name    string
 	BaseURL string // empty if each account has its own
-	KeyEnv  string // the variable that usually holds the key; empty: no key is needed
+	KeyEnv  string // the variable that usually holds the key; empty means no key is needed
 	Local   bool   // people run it themselves; BaseURL has its default port
 }
 
@@ -45,13 +45,13 @@ type dialect struct {
 	hosts []string // its hosts, and all their subdomains
 
 	own       bool   // it serves OpenAI's models under OpenAI's names
-	keyHeader string // header with the key; empty: Authorization
-	limit     string // field with the maximum length of the reply; empty: max_tokens
+	keyHeader string // header with the key; empty means Authorization
+	limit     string // field with the maximum length of the reply; empty means max_tokens
 	// session is the field, and sessionHeader the header, whose value routes a conversation to the cache that it
 	// has filled.
 	session, sessionHeader string
 	effort                 effort
-	takesEffort            func(id string, tools bool) bool // nil: every model does
+	takesEffort            func(id string, tools bool) bool // nil means every model does
 	noUsageOption          bool                             // stream_options is refused; usage is sent anyway
 
 	nineIDs      bool        // ids of calls have nine letters and digits, instead of up to 40
@@ -66,8 +66,8 @@ type dialect struct {
 
 	bareOverflow   bool                                               // 400 and 413 without a body mean that the prompt is too long
 	silentOverflow bool                                               // an overlong prompt is accepted and cut
-	list           func(*lister, context.Context) ([]llm.Info, error) // nil: the common endpoint
-	sign           func(*lister, context.Context) bool                // whether the server is this one; nil: nothing tells
+	list           func(*lister, context.Context) ([]llm.Info, error) // nil means the common endpoint
+	sign           func(*lister, context.Context) bool                // whether the server is this one; nil means nothing tells
 }
 
 // ownImages are the limits of OpenAI and Azure: 500 images and 50 MB of them in a request (OpenAI's guide "Images and
@@ -173,7 +173,7 @@ func dialectOf(at llm.Endpoint) (dialect, error) {
 	find := func(match func(dialect) bool) (dialect, bool) {
 		i := slices.IndexFunc(rows, match)
 		if i < 0 {
-			// An unknown gateway may have Claude behind it.
+			// An unknown gateway may have Claude after it.
 			return dialect{mockTools: true}, false
 		}
 		return rows[i], true

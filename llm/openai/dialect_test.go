@@ -261,7 +261,7 @@ func TestEffort(t *testing.T) {
 	cases := []struct {
 		dialect, id string
 		tools       bool
-		want        string // empty: nothing
+		want        string // empty means nothing
 	}{
 		{"openai", "gpt-5", true, field},
 		{"openai", "gpt-5.2", true, field},

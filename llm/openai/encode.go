@@ -17,7 +17,7 @@ import (
 //     depends only on itself and those before it, so that a longer
 //     conversation only adds bytes at the end.
 //   - Tool messages hold text only. Images of results follow in the user
-//     message behind them.
+//     message after them.
 //   - Tools and calls use their aliases.
 //   - Reasoning goes back to the route that wrote it, in the field in which it
 //     came: a list of reasoning_details always; reasoning_content only in
@@ -26,7 +26,7 @@ import (
 //     of the content, as Mistral has them, likewise. DeepSeek and Moonshot
 //     require the field, even an empty one, in every message of the model once
 //     there are tools.
-//   - Llama and gpt-oss get parallel calls one after the other, as their
+//   - Llama and gpt-oss get parallel calls one after the other, because their
 //     templates accept, or show, one call per message.
 //   - gpt-oss gets a thought and a text of one message with calls as a thought:
 //     its template accepts one of them.

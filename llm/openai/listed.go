@@ -58,7 +58,7 @@ type listed struct {
 	Providers []provider `json:"providers"` // Hugging Face
 }
 
-// provider is one of the providers behind Hugging Face's router.
+// provider is one of the providers after Hugging Face's router.
 type provider struct {
 	Name    string  `json:"provider"`
 	Status  string  `json:"status"`

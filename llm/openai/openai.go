@@ -22,13 +22,11 @@ import (
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
-// Model is one model behind a Chat Completions endpoint. It never retries.
+// Model is one model after a Chat Completions endpoint. It never retries.
 //
-// BaseURL is where "/chat/completions" is, such as "http://localhost:1234/v1".
-// Dialect is one of [Dialects]; empty: see [DialectOf]. A model of an unknown
-// dialect answers every request with KindInvalid. The first byte has 300 s
-// unless OpenAI or Azure serves the model: a local server reads a long prompt
-// for minutes.
+// BaseURL is where "/chat/completions" is, such as "http://localhost:1234/v1". Dialect is one of [Dialects]; empty
+// means see [DialectOf]. A model of an unknown dialect answers every request with KindInvalid. The first byte has
+// 300 s unless OpenAI or Azure serves the model: a local server reads a long prompt for minutes.
 type Model llm.Endpoint
 
 var _ llm.Model = (*Model)(nil)

@@ -39,7 +39,7 @@ func recall(opaque json.RawMessage) (thoughts []json.RawMessage, marks []mark) {
 	return thoughts, marks
 }
 
-// nextMessage removes the first mark of a message from marks; those behind it and those of calls stay.
+// nextMessage removes the first mark of a message from marks; those after it and those of calls stay.
 func nextMessage(marks []mark) (mark, []mark) {
 	i := slices.IndexFunc(marks, func(m mark) bool { return m.Type == "message" })
 	if i < 0 {

@@ -64,7 +64,7 @@ func split(prompt, read, write, output, reasoning int) llm.Usage {
 	return llm.Usage{Input: prompt - read - write, CacheRead: read, CacheWrite: write, Output: output, Reasoning: reasoning}
 }
 
-// estimated returns the usage of an exchange for which the server gave none: about four bytes per token.
+// estimated returns the usage of an exchange whose server stated none: about four bytes per token.
 func estimated(request, reply int) llm.Usage {
 	return llm.Usage{Input: (request + 3) / 4, Output: (reply + 3) / 4, Estimated: true}
 }

@@ -98,7 +98,7 @@ func (d *responseDecoder) read(r io.Reader, streamed bool, emit func(llm.Chunk) 
 	return err == nil, err
 }
 
-// run reads up to the terminal event; the vendor may leave the connection open behind it.
+// run reads up to the terminal event; the vendor may leave the connection open after it.
 func (d *responseDecoder) run(r io.Reader, streamed bool, emit func(llm.Chunk) bool) error {
 	if !streamed {
 		body, err := io.ReadAll(io.LimitReader(r, wire.MaxEvent))

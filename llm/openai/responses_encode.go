@@ -15,7 +15,7 @@ import (
 //     with Chat Completions. The input comes last.
 //   - A reasoning item goes back to the route that wrote it, verbatim, in its
 //     place, and with the ids of the items that came with it: the vendor
-//     refuses one without the other. A reasoning item with nothing behind it is
+//     refuses one without the other. A reasoning item with nothing after it is
 //     left out. Items of another model have no ids.
 //   - Models that do not reason refuse the field for reasoning.
 

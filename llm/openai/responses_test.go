@@ -308,8 +308,8 @@ func TestLeftOpen(t *testing.T) {
 	}
 }
 
-// TestLeftOpenByServer checks that the connection is given up behind a failure, at once and not by a deadline, though
-// the server leaves it open.
+// TestLeftOpenByServer checks that the connection is given up after a failure, at once and not by a deadline,
+// though the server leaves it open.
 func TestLeftOpenByServer(t *testing.T) {
 	for _, last := range []string{completed, sse("response.failed",
 		`,"response":{"status":"failed","error":{"code":"server_error","message":"oops"}}`)} {

@@ -87,16 +87,16 @@ func TestGoldenRequests(t *testing.T) {
 	wiretest.TestRequests(t, *update, table)
 }
 
-// families are models of each family behind servers that render its template or serve it. The models named have
-// the templates (tokenizer_config.json or chat_template.jinja at huggingface.co) that the requests are for; what
-// these, or the servers, refuse stands behind them:
+// families are models of each family after servers that render its template or serve it. The models named have the
+// templates (tokenizer_config.json or chat_template.jinja at huggingface.co) that the requests are for; what these,
+// or the servers, refuse stands after them:
 //
 //   - deepseek: deepseek-ai/DeepSeek-V3-0324, -R1-0528 and -V3.1; api-docs.deepseek.com (thoughts go back)
 //   - qwen: Qwen/Qwen2.5-Coder-7B-Instruct, Qwen3-32B, Qwen3-Coder-30B-A3B-Instruct and Qwen3.5 ("System message
 //     must be at the beginning", "No user query found in messages")
 //   - gpt-oss: openai/gpt-oss-20b; llama.cpp and Ollama render the same ("Cannot pass both content and thinking"; of
 //     several calls the first is shown)
-//   - glm: zai-org/GLM-4.5, GLM-4.6 and GLM-4.7; docs.z.ai (somebody has asked)
+//   - glm: zai-org/GLM-4.5, GLM-4.6 and GLM-4.7; docs.z.ai (someone has asked)
 //   - kimi: moonshotai/Kimi-K2-Instruct, Kimi-K2-Instruct-0905 and Kimi-K2-Thinking; platform.moonshot.ai (thoughts go back)
 //   - mistral: mistralai/Mistral-Small-3.2, Devstral-Small-2507 and Mistral-Nemo-Instruct-2407 ("Tool call IDs should
 //     be alphanumeric strings with length 9", roles that alternate); docs.mistral.ai

@@ -37,13 +37,13 @@ func argued(text string, tools []llm.ToolSpec) bool {
 	})
 }
 
-// object is an object in a text, or in another one.
+// object is an object in a text, or in another.
 type object struct {
 	fields map[string]any
-	end    int // offset behind it, or behind the outer one
+	end    int // offset after it, or after the outer one
 }
 
-// mostObjects bounds the places at which a text is searched for an object.
+// mostObjects bounds the places where a text is searched for an object.
 const mostObjects = 64
 
 // objectsIn returns the objects in a text that are not empty.
@@ -69,7 +69,7 @@ func objectsIn(text string) (found []object) {
 	return found
 }
 
-// within returns the objects in a value, also those in its texts.
+// within returns the objects in a value, including those in its texts.
 func within(v any) (out []map[string]any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -135,7 +135,7 @@ func fieldsOf(schema json.RawMessage) (fields map[string]json.RawMessage, requir
 	return s.Properties, s.Required
 }
 
-// mentions reports whether a text has a name as a word of its own, or behind a namespace, as in functions.bash.
+// mentions reports whether a text has a name as a word of its own, or after a namespace, as in functions.bash.
 func mentions(text, name string) bool {
 	words := strings.FieldsFunc(text, func(r rune) bool {
 		return r != '_' && r != '-' && r != '.' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')

@@ -117,7 +117,7 @@ func skip(buf []byte, at int, set string) int {
 type balance struct {
 	pos    int // end of the part that was read
 	depth  int
-	inner  int // end of the first value that begins at from; 0: not found yet
+	inner  int // end of the first value that begins at from; 0 means not found yet
 	quote  byte
 	escape bool
 }
@@ -162,7 +162,7 @@ func argsKeys() []string { return []string{"arguments", "parameters", "input", "
 // envelope is such an object.
 type envelope map[string]json.RawMessage
 
-// first returns the value of the first of these keys that is there; nil: none is.
+// first returns the value of the first of these keys that is there; nil means none is.
 func (e envelope) first(keys []string) json.RawMessage {
 	for _, key := range keys {
 		if v, ok := e[key]; ok {

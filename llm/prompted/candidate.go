@@ -27,7 +27,7 @@ type written struct {
 type body struct {
 	start int    // -1: not found yet
 	name  string // of the tool, if known
-	args  int    // start of the arguments; 0: not known
+	args  int    // start of the arguments; 0 means unknown
 	ready bool   // no more can be learned from the head
 	done  bool   // it is in calls
 	scan  balance
@@ -276,7 +276,7 @@ func (s *scanner) parameters() bool {
 	return s.add(c.parameters(string(s.buf[c.start:]), s.cut), true, len(s.buf))
 }
 
-// behind reads the text after a body: another body, or the closer of the form.
+// after reads the text after a body: another body, or the closer of the form.
 func (s *scanner) behind() bool {
 	c := s.call
 	between := space + ",;"

@@ -15,7 +15,7 @@ import (
 type habit struct {
 	name, text string
 	want       string
-	stop       llm.Stop // empty: calls
+	stop       llm.Stop // empty means calls
 }
 
 // habits are the forms in which the chat templates of the families have calls and thoughts written:

@@ -17,8 +17,8 @@ type form struct {
 	whole bool
 	// named: the name of the tool follows the opening.
 	named bool
-	// block reads everything between the opening and the closer; nil: the form is read as it arrives. Each of the
-	// closers ends it.
+	// block reads everything between the opening and the closer; nil means the form is read as it arrives. Each of
+	// the closers ends it.
 	block block
 }
 

@@ -17,7 +17,7 @@ import (
 //   - A call between marks, or one that is the whole reply, is made, if nothing but calls follows it.
 //   - Anything else that looks like a call is not made, and the reply says so ([llm.StopSpoken]): a call
 //     that is explained or quoted can't be told from an intended one. The same holds for arguments alone
-//     in a code block behind the name of their tool.
+//     in a code block after the name of their tool.
 //   - If the reply also has native calls, none is made: the same call would be made twice.
 //   - A call in the thoughts is made only if the reply has nothing else.
 

@@ -210,7 +210,7 @@ func TestNative(t *testing.T) {
 // player yields one list of chunks a request; an error ends each.
 type player struct {
 	plays [][]llm.Chunk
-	fails []llm.Kind // empty: the list ends with a reply
+	fails []llm.Kind // empty means the list ends with a reply
 }
 
 func (*player) Info() llm.Info { return llm.Info{Provider: "p", Model: "m"} }

@@ -15,7 +15,7 @@ import (
 type event struct {
 	text    string
 	thought string // a piece of a thought
-	ended   bool   // all text so far was a thought, of which only the end was marked
+	ended   bool   // all text so far was a thought with a mark only at its end
 	delta   *llm.CallDelta
 	call    *llm.Call
 	fenced  bool // the call was in a code block
@@ -47,8 +47,8 @@ type scanner struct {
 	begun  bool       // more than white space was read
 	inLine bool       // more than white space was read in this line
 	inCode bool       // inside inline code
-	fence  int        // backticks around the code block; 0: none
-	thinks []string   // the closers of the thoughts being read; empty: none
+	fence  int        // backticks around the code block; 0 means none
+	thinks []string   // the closers of the thoughts being read; empty means none
 }
 
 func newScanner(tools []llm.ToolSpec) *scanner {
@@ -105,7 +105,7 @@ func (s *scanner) take() []event {
 	return out
 }
 
-// put adds an event behind the text so far.
+// put adds an event after the text so far.
 func (s *scanner) put(e event) {
 	s.flush()
 	s.out = append(s.out, e)
@@ -225,10 +225,10 @@ func (s *scanner) template(text string) (mark string, more bool) {
 	return mark, more || !s.final && unfinished().MatchString(text)
 }
 
-// mostTried is the maximum number of texts that begin like a call and are none; everything behind them is text.
+// mostTried is the maximum number of texts that begin like a call and are none; everything after them is text.
 const mostTried = 64
 
-// inThoughts forwards a model's thoughts: a call in them is not meant to be made. The text behind them is read like
+// inThoughts forwards a model's thoughts: a call in them is not meant to be made. The text after them is read like
 // a reply of its own.
 func (s *scanner) inThoughts() bool {
 	end, closer := len(s.buf), ""
@@ -331,7 +331,7 @@ func (s *scanner) say(n int) {
 	s.after, s.fresh = false, false
 }
 
-// track notes the position in the line, behind c.
+// track notes the position in the line, after c.
 func (s *scanner) track(c byte) {
 	switch c {
 	case '\n':

@@ -15,7 +15,7 @@ type attempt struct {
 	*Model
 	decision Decision
 	window   int        // see [llm.Routed]
-	judged   *llm.Spent // what it took to decide; nil: nothing
+	judged   *llm.Spent // what it took to decide; nil means nothing
 	verdict  string     // see [llm.Routed]
 	private  string     // what private text the request holds
 	tokens   int        // of the request, as estimated
@@ -23,7 +23,7 @@ type attempt struct {
 
 	best  *llm.Error // the failure so far that leaves the most hope
 	last  *llm.Error
-	floor int // only a larger window than this helps; 0: any does
+	floor int // only a larger window than this helps; 0 means any does
 }
 
 // run asks one route after the other.
@@ -141,7 +141,7 @@ func (a *attempt) goesOn(r Route, e *llm.Error) bool {
 	return false
 }
 
-// hope ranks failures by what may still help: sending the request again soon, sending it again some day,
+// hope ranks failures by the step that may still help: sending the request again soon, sending it again some day,
 // sending it in a shorter form, nothing.
 func hope(e *llm.Error) int {
 	switch e.Kind.Policy() {

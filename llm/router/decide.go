@@ -42,8 +42,8 @@ type Decision struct {
 	Reason  string   // what it saw
 	Use     []string // routes to ask, in order
 	Reserve []string // routes to ask only if those leave no hope, in order
-	// Cut is the window, in tokens, to which the conversation must be cut first, so that the model for hard
-	// tasks can take over; 0: none.
+	// Cut is the window, in tokens, to which the conversation must be cut first, so that the model for hard tasks
+	// can take over; 0 means none.
 	Cut    int
 	Passed []Passed // every other route the rule named, and those in Reserve
 }
@@ -71,7 +71,7 @@ type choice struct {
 	reason string
 	// escalates says that the rule takes the task from the route that works on it.
 	escalates bool
-	pin       string // route that works on the task; empty: none does
+	pin       string // route that works on the task; empty means none does
 }
 
 // Decide chooses the routes for a request with these features, given the health in v. It depends only on them
@@ -192,7 +192,7 @@ func bounds(low, high int) string {
 	return s
 }
 
-// forbids says why a route must not answer; empty: it may.
+// forbids gives the reason why a route must not answer; empty means it may.
 func (m *Model) forbids(c choice, r Route, info llm.Info, f Features, v View) (why string, kind llm.Kind) {
 	if f.Private != "" && !r.Local {
 		return "leaves the machine, but the text is private: it holds " + f.Private, llm.KindInvalid
@@ -227,7 +227,7 @@ func reserved(info llm.Info, asked int) int {
 	return room
 }
 
-// dear says that the prompt costs more than a limit; empty: it does not.
+// dear says that the prompt costs more than a limit; empty means it does not.
 func dear(r Route, f Features, v View, limit float64) string {
 	price, known := r.Model.Info().Prices.At(v.At)
 	cost := price.Cost(llm.Usage{Input: f.Tokens})
@@ -240,7 +240,7 @@ func dear(r Route, f Features, v View, limit float64) string {
 	return ""
 }
 
-// hinders says why a route should be asked only if no other can answer; empty: there is no reason.
+// hinders gives the reason why a route should be asked only if no other can answer; empty means there is no reason.
 func hinders(info llm.Info, f Features, v View) (why string, kind llm.Kind) {
 	route := info.Route()
 	switch {

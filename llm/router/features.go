@@ -12,12 +12,12 @@ import (
 // Features are the facts about a request on which a decision is based.
 type Features struct {
 	Tokens    int      // of the prompt, about; see [llm.Request.Tokens]
-	MaxOutput int      // most tokens of the reply; 0: the model's own bound
+	MaxOutput int      // most tokens of the reply; 0 means the model's own bound
 	Hard      bool     // the task is, by what its run has come to, else by the judge, else by how it looks
 	Why       string   // what says so, or that it is not
 	Stuck     bool     // it is what the run has come to
 	Said      []string // of the rules' expressions, those that match what is asked for
-	Private   string   // what secret the text holds, such as "a private key"; empty: none
+	Private   string   // what secret the text holds, such as "a private key"; empty means none
 	Step      string   // [StepPrompt], [StepResults], or the purpose of the request
 	Pin       string   // route that answered last in this run
 	Cut       bool     // the conversation was cut to fit a window in this run

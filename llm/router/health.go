@@ -18,7 +18,7 @@ const (
 
 // Health remembers which models failed recently. A model is unhealthy
 //
-//   - after two temporary failures in a row, or one after which the vendor asks to wait more than 20 seconds;
+//   - after two temporary failures in a row, or one for which the vendor demands a wait of more than 20 seconds;
 //   - at once after a failure that waiting does not cure, such as wrong credentials or an exhausted quota.
 //
 // It stays unhealthy for as long as the vendor asks, but at most an hour, or for 30 seconds, which double with

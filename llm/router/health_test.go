@@ -20,7 +20,7 @@ func TestUnhealthy(t *testing.T) {
 			want  string
 		}{
 			{0, &llm.Error{Kind: llm.KindTransient}, "to a, failed: transient"},
-			{0, nil, "to a, p/a replied"}, // the count starts anew
+			{0, nil, "to a, p/a replied"}, // the count starts over
 			{0, &llm.Error{Kind: llm.KindTransient}, "to a, failed: transient"},
 			{0, &llm.Error{Kind: llm.KindTimeout}, "to a, to b after timeout, p/b replied"},
 			{29 * time.Second, nil, "to b, p/b replied"},

@@ -21,16 +21,16 @@ var judgeText string
 const (
 	purposeJudge = "judge" // of the request to a judge
 	judgeTime    = 15 * time.Second
-	judgeOutput  = 1024 // tokens, as some think before they answer
+	judgeOutput  = 1024 // tokens, because some think before they answer
 	judgeBytes   = 4000 // of the task that a judge reads
-	judgeHard    = 7    // of 10, from which on a task is hard
+	judgeHard    = 7    // of 10; the least of a hard task
 
 	judgedHard, judgedEasy = "hard", "easy"
 )
 
 // verdict is a judge's answer, and its cost.
 type verdict struct {
-	says string // judgedHard or judgedEasy; empty: nothing
+	says string // judgedHard or judgedEasy; empty means nothing
 	took *llm.Spent
 }
 
@@ -90,7 +90,7 @@ func (m *Model) consult(ctx context.Context, asked string) verdict {
 	return verdict{}
 }
 
-// rating reads the number in an answer: the last one, as some models explain themselves first.
+// rating reads the number in an answer: the last one, because some models explain themselves first.
 func rating(answer string) string {
 	found := regexp.MustCompile(`\b(?:10|[0-9])\b`).FindAllString(answer, -1)
 	if len(found) == 0 {

@@ -8,9 +8,8 @@ import (
 	"github.com/inspan/inspan/llm/router"
 )
 
-// behind is a router that goes by the name of its only route: the suite wants
-// replies, reasoning and errors to bear the name of the model under test, and
-// those of a router bear the name of who answered.
+// after is a router that goes by the name of its only route: the suite wants replies, reasoning and errors to bear
+// the name of the model under test, and those of a router bear the name of who answered.
 type behind struct {
 	llm.Model
 	info llm.Info

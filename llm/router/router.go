@@ -13,7 +13,7 @@
 //		},
 //	}
 //
-// An answer takes three steps, each of which can be inspected:
+// An answer takes three steps, which you can inspect:
 //
 //  1. [Model.Features] extracts the features of a request: its length, the course of its run, whether it
 //     contains a secret. They depend on
@@ -56,27 +56,27 @@ const (
 // Model chooses among models. Only Routes are required; see [Model.Check] for the rules of the other fields.
 // The fields must not be changed once it is in use; then it is safe for concurrent use. Do not copy it.
 type Model struct {
-	// ID is the model's name: its route is "router/ID". Empty: the name of the first route's model, for which
-	// the others are fallbacks.
+	// ID is the model's name: its route is "router/ID". Empty means the name of the first route's model. The others
+	// are its fallbacks.
 	ID string
 	// Routes are the candidates.
 	Routes []Route
 	// Rules choose among them; the first match decides. If none matches, Routes are asked in order.
 	Rules []Rule
-	// Force names a route that a person has chosen, to be used regardless of rules and health; empty: none. It
+	// Force names a route that a person has chosen, to be used regardless of rules and health; empty means none. It
 	// has no fallback, and does not see private text unless it is Local.
 	Force string
 	// Private are regular expressions in addition to the built-in ones. A request with matching text stays on
 	// Local routes.
 	Private []string
-	// Begin says how a task counts before its run shows how hard it is: [BeginLocal] as not hard, [BeginCloud]
-	// as hard. Empty: the Judge decides, or else the text: a task is hard if it is long, or neither says where
+	// Begin says how a task counts before its run shows how hard it is: [BeginLocal] as not hard, [BeginCloud] as
+	// hard. Empty means the Judge decides, or else the text: a task is hard if it is long, or neither says where
 	// its work is nor asks a question.
 	Begin string
 	// Judge is asked how hard each new task is, if it may see it. Nil, or if it fails or takes too long: the
 	// task is not judged.
 	Judge *Route
-	// Health remembers failures of the routes. It is best shared by all routers of a process; nil: the model
+	// Health remembers failures of the routes. It is best shared by all routers of a process; nil means the model
 	// has its own.
 	Health *Health
 
@@ -101,8 +101,8 @@ type Rule struct {
 	Name string   `toml:"name"` // for people
 	When Cond     `toml:"when"` // the zero Cond always matches
 	Use  []string `toml:"use"`  // names of routes: the first that can answer does
-	// MaxCost skips routes on which this prompt alone, without a cache, costs more, in US dollars; 0: no limit.
-	// An unknown price is above any limit, unless the route is Local.
+	// MaxCost skips routes on which this prompt alone, without a cache, costs more, in US dollars; 0 means no
+	// limit. An unknown price is above any limit, unless the route is Local.
 	MaxCost float64 `toml:"max_cost"`
 }
 
@@ -190,7 +190,7 @@ func (m *Model) Check() error {
 	return errors.Join(append(errs, err)...)
 }
 
-// impossible says why no request can match; empty: some can.
+// impossible gives the reason why no request can match; empty means some can.
 func (r Rule) impossible() string {
 	c := r.When
 	switch {

@@ -21,7 +21,7 @@ type vendor struct {
 	info llm.Info
 
 	mu    sync.Mutex
-	fails []*llm.Error // nil: it answers
+	fails []*llm.Error // nil means it answers
 	hold  *llm.Retry   // what it yields before anything else
 	asked []llm.Request
 }

@@ -101,7 +101,7 @@ func TestGoesOn(t *testing.T) {
 func TestEvidence(t *testing.T) {
 	for _, tt := range []struct {
 		work llm.Work
-		want string // why; empty: it stays
+		want string // why; empty means it stays
 	}{
 		{llm.Work{Failing: 2, Again: 2, Useless: 1, Turns: 39, Files: 11}, ""},
 		{llm.Work{Failing: 3}, "3 calls or checks failed since a check succeeded"},

@@ -30,11 +30,11 @@ type scanner struct {
 // message.
 type scanned struct {
 	sums  []uint64
-	found string // what secret the part of the last sum holds; empty: none was found
+	found string // what secret the part of the last sum holds; empty means none was found
 	used  uint64
 }
 
-// find says which secret a request contains; empty: none.
+// find says which secret a request contains; empty means none.
 func (s *scanner) find(req llm.Request) string {
 	old, h := s.recall(req.Session)
 	var now scanned

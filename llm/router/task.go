@@ -19,7 +19,7 @@ const (
 	mostFiles   = 12 // files that it has changed
 )
 
-// stuck says which event of a run makes its task hard; empty: none.
+// stuck says which event of a run makes its task hard; empty means none.
 func stuck(w llm.Work) string {
 	switch {
 	case w.Failing >= mostFailing:

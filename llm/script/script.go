@@ -25,7 +25,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Provider is the name under which the model appears: "script/ID".
+// Provider is the displayed name of the provider of the model: "script/ID".
 const Provider = "script"
 
 // Model is the scripted model. The zero value has no script and follows
@@ -46,11 +46,11 @@ type Model struct {
 // Step is one reply, or a failure and then the reply.
 type Step struct {
 	Parts llm.Parts // Text, Reasoning and Call; empty ids are filled in
-	Stop  llm.Stop  // empty: calls if there are any, else end
-	Usage llm.Usage // zero: estimated from the request
+	Stop  llm.Stop  // empty means calls if there are any, else end
+	Usage llm.Usage // zero means estimated from the request
 	Delay time.Duration
-	Fail  int // HTTP status to fail with before the reply; 0: none
-	Times int // how often to fail; 0: once
+	Fail  int // HTTP status to fail with before the reply; 0 means none
+	Times int // how often to fail; 0 means once
 }
 
 // Info implements [llm.Model].

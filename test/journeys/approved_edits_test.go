@@ -163,8 +163,8 @@ func TestModeEditsWhatIsThere(t *testing.T) {
 	}
 }
 
-// TestSetIsWhatWasShown checks that of a set an edit whose file has changed is asked about again, as it would be by
-// then, and that edits of one file are made one after the other.
+// TestSetIsWhatWasShown checks that of a set an edit whose file has changed is asked about again, because it would
+// be by then, and that edits of one file are made one after the other.
 func TestSetIsWhatWasShown(t *testing.T) {
 	d := newDesk(t, "call: fill {}")
 	edit := func(path, from, to string) string {

@@ -1,6 +1,6 @@
 package journeys_test
 
-// Calls that a tool asks for ahead, behind one that waits for a person.
+// Calls that a tool asks for ahead, after one that waits for a person.
 
 import (
 	"context"
@@ -27,8 +27,8 @@ func eager(run func(do doing) (string, error)) tool.Tool {
 	return t
 }
 
-// questioned runs a session with a conductor that answers questions from answers. It returns the questions, as the
-// words of the calls of each, and all events.
+// questioned runs a session with a conductor that answers questions from answers. It returns the questions, because
+// the words of the calls of each, and all events.
 func questioned(t *testing.T, a *inspan.Agent, answer func(p inspan.Pending) event.Decided) (questions []string, events []event.Event) {
 	t.Helper()
 	log := event.NewMemory("s")
@@ -194,7 +194,7 @@ func TestAheadIsNotWanted(t *testing.T) {
 	}
 }
 
-// TestReadAhead checks that a reading call runs behind a waiting call, unless that one may change what it reads.
+// TestReadAhead checks that a reading call runs after a waiting call, unless that one may change what it reads.
 func TestReadAhead(t *testing.T) {
 	l := &ledger{}
 	a := &inspan.Agent{
@@ -379,8 +379,8 @@ func checkAllowed(t *testing.T, cut int, events []event.Event) {
 	}
 }
 
-// TestHeldForNothing checks that a tool that ends with ErrHeld although none of its calls was held has failed, so that
-// it does not run for ever.
+// TestHeldForNothing checks that a tool that ends with ErrHeld although none of its calls was held has failed, so
+// that it does not run forever.
 func TestHeldForNothing(t *testing.T) {
 	ran := 0
 	p := eager(func(doing) (string, error) { ran++; return "", tool.ErrHeld })
@@ -402,7 +402,7 @@ func TestNothingHeldWithoutAhead(t *testing.T) {
 	}
 }
 
-// TestAheadForTooLong checks that a program that continues without end behind a held call is stopped, so that the
+// TestAheadForTooLong checks that a program that continues without end after a held call is stopped, so that the
 // question is asked.
 func TestAheadForTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -450,7 +450,7 @@ func TestOverflowCompacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	over, watched := make(chan struct{}), make(chan int)
-	go func() { // somebody looks on all the time
+	go func() { // someone looks on all the time
 		most := 0
 		for {
 			select {
@@ -540,8 +540,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestRefusedCompactionBacksOff checks that a compaction which can't be had is not asked for at every turn, as each
-// costs requests that are as long as the prompt, and that old results are cut meanwhile, however few.
+// TestRefusedCompactionBacksOff checks that a compaction which can't be had is not asked for at every turn, because
+// each costs requests that are as long as the prompt, and that old results are cut meanwhile, however few.
 func TestRefusedCompactionBacksOff(t *testing.T) {
 	tries := 0
 	m := &longWork{t: t, window: 60_000, turns: 60, summary: func(llm.Request) (string, error) {

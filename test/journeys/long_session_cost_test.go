@@ -28,7 +28,7 @@ import (
 // at the end of the request.
 type endless struct {
 	last  int                  // turn, after which it makes no more calls
-	turn  func(turn, size int) // is told of each; nil: nobody is
+	turn  func(turn, size int) // is told of each; nil means no one is
 	asked func(size int)       // the same for every request
 	page  int                  // bytes that a call brings
 	turns int

@@ -168,7 +168,7 @@ func TestConductorTakesAModeUp(t *testing.T) {
 	}
 }
 
-// TestEditsForASession checks that an approval of all edits covers them in this session, also after a restart, and
+// TestEditsForASession checks that an approval of all edits covers them in this session, even after a restart, and
 // neither other places nor other sessions.
 func TestEditsForASession(t *testing.T) {
 	var ran, kept []string

@@ -223,7 +223,7 @@ func TestRefusedConversationIsHealed(t *testing.T) {
 	}
 }
 
-// A request that can't be simplified any further fails for good, and is not repeated for ever.
+// A request that can't be simplified any further fails for good, and is not repeated forever.
 func TestHealingEnds(t *testing.T) {
 	v := &vendor{}
 	for range 10 {
@@ -279,7 +279,7 @@ func TestLostCacheIsNoted(t *testing.T) {
 		answers []answer
 		between event.Body
 		later   time.Duration
-		want    string // of the note; empty: none
+		want    string // of the note; empty means none
 	}{
 		"all is well":           {[]answer{cached(0, 9000), cached(9000, 100)}, nil, 0, ""},
 		"the vendor lost it":    {[]answer{cached(0, 9000), cached(100, 9000)}, nil, 0, "the previous request was sent again unchanged"},

@@ -186,7 +186,7 @@ func TestCallsWithinCallsWait(t *testing.T) {
 	if want := []string{"note a", "pay noted a", "note noted noted a"}; !slices.Equal(l.runs, want) || began != 2 {
 		t.Errorf("ran %q, the recipe %d times", l.runs, began)
 	}
-	if end := last[event.Ended](t, events); !strings.Contains(end.Parts.Text(), "\nnoted noted noted a\n") { // marked, as the bank has answered
+	if end := last[event.Ended](t, events); !strings.Contains(end.Parts.Text(), "\nnoted noted noted a\n") { // marked, because the bank has answered
 		t.Errorf("brought %q", end.Parts.Text())
 	}
 	if r := last[event.Stopped](t, events).Reason; r != event.ReasonDone {
@@ -530,7 +530,7 @@ func TestManyCallsWithinACall(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftForLater lets one call store values, which the next one finds, also in a reopened session.
+// TestWhatIsLeftForLater lets one call store values, which the next one finds, even in a reopened session.
 func TestWhatIsLeftForLater(t *testing.T) {
 	var found []string
 	keeps := tool.New("keeps", "keeps", func(_ context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
@@ -552,7 +552,7 @@ func TestWhatIsLeftForLater(t *testing.T) {
 }
 
 // TestBeginAsksInOrder checks that parallel calls are asked about in the order of Begin, and that their results are
-// numbered in the order of the log, also when the tool runs again.
+// numbered in the order of the log, even when the tool runs again.
 func TestBeginAsksInOrder(t *testing.T) {
 	l := &ledger{}
 	for range 20 {
@@ -586,8 +586,8 @@ func TestBeginAsksInOrder(t *testing.T) {
 	}
 }
 
-// TestLeavingOutACall checks that a tool that, when run again, leaves out a call and waits for a later one is stopped
-// and named, and does not wait for ever.
+// TestLeavingOutACall checks that a tool that, when run again, leaves out a call and waits for a later one is
+// stopped and named, and does not wait forever.
 func TestLeavingOutACall(t *testing.T) {
 	l, runs := &ledger{}, 0
 	fickle := tool.New("recipe", "makes calls", func(ctx context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {

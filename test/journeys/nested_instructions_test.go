@@ -9,7 +9,7 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// TestInstructionsOfASubtree checks that the instructions for a part of the workspace are added once, behind the
+// TestInstructionsOfASubtree checks that the instructions for a part of the workspace are added once, after the
 // results, when it is first touched, and again after a compaction has removed them.
 func TestInstructionsOfASubtree(t *testing.T) {
 	m := &longWork{t: t, window: 60_000, turns: 60, summary: record}

@@ -222,8 +222,8 @@ func TestModelsThatCrash(t *testing.T) {
 	}
 }
 
-// TestConductorsThatCrash checks that a panic in a function of a conductor, or of its agent, ends the run with an error
-// that names it, and that the session can be run again, also by others.
+// TestConductorsThatCrash checks that a panic in a function of a conductor, or of its agent, ends the run with an
+// error that names it, and that the session can be run again, even by others.
 func TestConductorsThatCrash(t *testing.T) {
 	armed := true
 	boom := func() {
@@ -311,8 +311,8 @@ func TestConductorsThatCrash(t *testing.T) {
 	}
 }
 
-// TestConsumersThatCrash checks that a panic in the loop over a run reaches its caller, and that the session can be run
-// again, also by others.
+// TestConsumersThatCrash checks that a panic in the loop over a run reaches its caller, and that the session can be
+// run again, even by others.
 func TestConsumersThatCrash(t *testing.T) {
 	l := &ledger{}
 	a := &inspan.Agent{Model: scripted(t, oneNote, "Done."), Tools: []tool.Tool{l.writer()}, Mode: "yolo", Env: tool.Env{Root: t.TempDir()}}
@@ -476,11 +476,11 @@ func TestBlobsThatCrash(t *testing.T) {
 }
 
 // TestAnswersThatAreNone checks that the result of Ask is stored only if it answers the question, and that anything
-// else ends the run with an error that says why.
+// else ends the run with an error that gives the reason why.
 func TestAnswersThatAreNone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer func(inspan.Pending) event.Body
-		says   string // empty: it is an answer
+		says   string // empty means it is an answer
 	}{
 		"another call": {func(p inspan.Pending) event.Body {
 			return event.Decided{Call: "other", Question: p.Question, Allow: true}

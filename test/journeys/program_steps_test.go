@@ -362,7 +362,7 @@ func TestStepsAsk(t *testing.T) {
 	if raised != 1 {
 		t.Errorf("asked %d times", raised)
 	}
-	// Somebody there answers through the conductor.
+	// Someone there answers through the conductor.
 	s = open(t, &inspan.Agent{Program: inspan.Program{Run: program}}, event.NewMemory("t"))
 	c = inspan.Conductor{Session: s, Ask: func(_ context.Context, p inspan.Pending) (event.Body, error) {
 		return event.Decided{Call: p.Call.ID, Question: p.Question, Allow: true, Answer: "here"}, nil

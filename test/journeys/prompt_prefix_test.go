@@ -341,7 +341,7 @@ func (w *world) flat(body []byte) string {
 		if json.Unmarshal(m["content"], &blocks) != nil {
 			blocks = []json.RawMessage{m["content"]}
 		}
-		calls := m["tool_calls"] // which come behind the text
+		calls := m["tool_calls"] // which come after the text
 		delete(m, "content")
 		delete(m, "tool_calls")
 		head, err := json.Marshal(m)

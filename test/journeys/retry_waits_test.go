@@ -78,8 +78,8 @@ func stops(t *testing.T, a inspan.Agent) (event.Stopped, time.Duration) {
 	return got, time.Since(began)
 }
 
-// A person hears at once that the vendor asks for a day, in each process, and nothing is sent
-// meanwhile. When the gateway is mended, the next request that finds out is the end of it.
+// A person hears at once that the vendor asks for a day, in each process, and nothing is sent meanwhile. When the
+// gateway is repaired, the next request that finds out is the end of it.
 func TestOneHeaderStopsNobodyForADay(t *testing.T) {
 	eachVendor(t, http.Header{"Retry-After": {"86400"}}, func(t *testing.T, g *gate, one, two llm.Model) {
 		got, took := stops(t, inspan.Agent{Model: one})

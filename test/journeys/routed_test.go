@@ -17,7 +17,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// weak is a model that makes a call that fails, as often as it is asked, where it is to mend something.
+// weak is a model that makes a call that fails, as often as it is asked, where it is to repair something.
 type weak struct{ window int }
 
 func (w weak) Info() llm.Info {
@@ -55,7 +55,7 @@ func (s *strong) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 	return s.vendor.Stream(ctx, req)
 }
 
-// routing is an agent whose tool fails, behind a router of both.
+// routing is an agent whose tool fails, after a router of both.
 func routing(w weak, s *strong) (*inspan.Agent, *router.Model) {
 	m := &router.Model{
 		ID:     "auto",

@@ -162,8 +162,8 @@ func TestSwitch(t *testing.T) {
 	}
 }
 
-// TestSwitchAnywhere cuts the log of one session behind every event, like a crash, and continues with each wire. The
-// sessions of all wires have the same events, so each is cut behind every third event, and together behind all.
+// TestSwitchAnywhere cuts the log of one session after every event, like a crash, and continues with each wire. The
+// sessions of all wires have the same events, so each is cut after every third event, and together after all.
 func TestSwitchAnywhere(t *testing.T) {
 	for i, first := range wires() {
 		t.Run(first.name, func(t *testing.T) {

@@ -43,9 +43,9 @@ func writing(l *ledger, model []string, t *testing.T) *inspan.Agent {
 
 func toolsOf(s *inspan.Session) string { return strings.Join(s.Status().Tools, " ") }
 
-// TestModelWritesTools checks that a tool which the model has written is there from its next request on, behind all
-// others, and in a later process; that one which can't be made, or has the name of another, is left out with a note;
-// and that a new one takes the place of the old one.
+// TestModelWritesTools checks that a tool which the model has written is there from its next request on, after all
+// others, and in a later process; that one which can't be made, or has the name of another, is left out with a
+// note; and that a new one takes the place of the old one.
 func TestModelWritesTools(t *testing.T) {
 	var l ledger
 	log := event.NewMemory("s")
@@ -109,7 +109,7 @@ func TestWrittenToolKeepsTheList(t *testing.T) {
 	}
 }
 
-// TestWithdrawnTool checks that a person can take a tool away, also after a compaction.
+// TestWithdrawnTool checks that a person can take a tool away, even after a compaction.
 func TestWithdrawnTool(t *testing.T) {
 	var l ledger
 	a := writing(&l, []string{`call: write {"word":"a:1"}`, `call: write {"word":"b:1"}`, "done", "done", "done"}, t)

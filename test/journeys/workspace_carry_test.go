@@ -87,7 +87,7 @@ func TestStateComesWithResults(t *testing.T) {
 	for _, last := range c.asked {
 		asked = append(asked, last.N)
 	}
-	// at the opening, the beginning of the run, behind the change and before the stop
+	// at the opening, the beginning of the run, after the change and before the stop
 	if want := []uint64{0, 1, 1, 2}; !slices.Equal(asked, want) {
 		t.Errorf("asked behind states %v, want %v", asked, want)
 	}
@@ -259,8 +259,8 @@ func TestSettingsSurviveAFailedState(t *testing.T) {
 	}
 }
 
-// TestRestoredThoughTheStateIsNot checks that files which were put back are in the log, also if the state could not be
-// kept.
+// TestRestoredThoughTheStateIsNot checks that files which were put back are in the log, even if the state could not
+// be kept.
 func TestRestoredThoughTheStateIsNot(t *testing.T) {
 	c := &carrier{}
 	log := event.NewMemory("s")

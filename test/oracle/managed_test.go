@@ -267,8 +267,8 @@ func (s *desk) ran(ctx context.Context, session, text string) (string, error) {
 	return out.String(), err
 }
 
-// TestManagedReconnects cuts a stream at events at random and resumes it behind the last that came:
-// none is lost and none comes twice. INSPAN_RUNS says another number of runs.
+// TestManagedReconnects cuts a stream at events at random and resumes it after the last that came: none is lost and
+// none comes twice. INSPAN_RUNS says another number of runs.
 func TestManagedReconnects(t *testing.T) {
 	s := serve(t)
 	c := &s.client

@@ -22,7 +22,7 @@ import (
 	"github.com/inspan/inspan/internal/testkit"
 )
 
-// shots is where pictures of the page go, for people to look at; empty: none are taken.
+// shots is where pictures of the page go, for people to look at; empty means none are taken.
 var shots = os.Getenv("PAGE_SHOTS")
 
 // desktop and phone are sizes of windows.

@@ -258,7 +258,7 @@ func TestPageDecidesWhatWasSeen(t *testing.T) {
 	if strings.Contains(shown, other) {
 		other = "first"
 	}
-	// Somebody else decides, and the person's key comes when the other question has moved up.
+	// Someone else decides, and the person's key comes when the other question has moved up.
 	ask[any](p, `new Promise((done) => {
 		new MutationObserver((_, seen) => {
 			if (!document.querySelector(".question.selected pre").innerText.includes("`+other+`")) return;

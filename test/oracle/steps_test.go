@@ -233,7 +233,7 @@ func TestStepsByPython(t *testing.T) {
 }
 
 // heldMethods compares how the methods of the Python client were used with the golden file, or writes it. Resources
-// without a used method are listed as one, as they are no part of Managed Agents.
+// without a used method are listed as one, because they are no part of Managed Agents.
 func heldMethods(t *testing.T, methods []string) {
 	t.Helper()
 	unused := func(line string) bool { return strings.HasSuffix(line, ": not used") }

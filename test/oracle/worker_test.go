@@ -120,8 +120,8 @@ func (s *served) workedFor(ctx context.Context) (environment, session string) {
 	return e.ID, made.ID
 }
 
-// TestOwnWorker has the worker of the command make the calls of a session. One that is asked to end
-// in a call finishes that and lets go of the session, which another one has at once.
+// TestOwnWorker has the worker of the command make the calls of a session. One that is asked to end in a call
+// finishes that and lets go of the session, which another has at once.
 func TestOwnWorker(t *testing.T) {
 	s := serve(t)
 	ctx, end := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -189,9 +189,9 @@ say: done`)
 	}
 }
 
-// TestOfficialWorker has the worker of the official SDK, as it is, make the calls of a session of the
-// real server: in its own folder, with results that come back. One that is killed in a call is
-// followed by another one, and each call has one result.
+// TestOfficialWorker has the worker of the official SDK, as it is, make the calls of a session of the real server:
+// in its own folder, with results that come back. One that is killed in a call is followed by another, and each
+// call has one result.
 func TestOfficialWorker(t *testing.T) {
 	s := serve(t)
 	ctx, end := context.WithTimeout(t.Context(), 2*time.Minute)

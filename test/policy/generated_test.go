@@ -13,8 +13,10 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -75,7 +77,9 @@ func TestEventsDocument(t *testing.T) {
 		"    {\"seq\":1,\"time\":\"...\",\"session\":\"...\",\"kind\":\"said\",\"body\":{...}}\n\n" +
 		"Kinds and fields are only ever added, and readers keep those that they do not know. A reader that does not\n" +
 		"know a kind marked `\"must\":true` may show the session, but must not continue it. Any process may append\n" +
-		"an input; other kinds come from the program that drives the session, the driver.\n")
+		"an input; other kinds come from the program that drives the session, the driver.\n\n" +
+		"Fields without a type are strings. Those in bold are always there, others only if they are not empty. In Go,\n" +
+		"the field `message` of `said` is `Said.Message`.\n")
 	slices.SortFunc(p.Types, func(a, b *doc.Type) int { return int(a.Decl.Pos() - b.Decl.Pos()) })
 	for _, typ := range p.Types {
 		kind := kindOf(typ)
@@ -83,9 +87,7 @@ func TestEventsDocument(t *testing.T) {
 			continue
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", kind, strings.TrimSpace(typ.Doc))
-		decl := *typ.Decl
-		decl.Doc = nil
-		fmt.Fprintf(&b, "\n```go\n%s\n```\n", printed(t, fset, &decl))
+		b.WriteString("\n" + fieldsOf(t, fset, p, typ))
 		if body, err := event.Decode([]byte(`{"seq":1,"time":"2026-01-02T15:04:05.000Z","session":"s","kind":"` +
 			kind + `","body":{}}`)); err != nil {
 			t.Errorf("%s: %v", kind, err)
@@ -94,6 +96,56 @@ func TestEventsDocument(t *testing.T) {
 		}
 	}
 	golden(t, "docs/EVENTS.md", b.String())
+}
+
+// fieldsOf lists the fields of an event with their names in JSON, their types and their comments.
+func fieldsOf(t *testing.T, fset *token.FileSet, p *doc.Package, typ *doc.Type) string {
+	t.Helper()
+	var b strings.Builder
+	for _, f := range typ.Decl.Specs[0].(*ast.TypeSpec).Type.(*ast.StructType).Fields.List {
+		if len(f.Names) == 0 {
+			embedded := f.Type.(*ast.Ident).Name
+			at := slices.IndexFunc(p.Types, func(typ *doc.Type) bool { return typ.Name == embedded })
+			b.WriteString(fieldsOf(t, fset, p, p.Types[at]))
+			continue
+		}
+		tag, _ := strconv.Unquote(f.Tag.Value) // it has been parsed
+		name, options, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
+		name = "`" + name + "`"
+		if options == "" {
+			name = "**" + name + "**"
+		}
+		b.WriteString(strings.TrimSuffix("- "+name+" "+jsonType(printed(t, fset, f.Type)), " "))
+		comment := strings.Join(strings.Fields(f.Doc.Text()+f.Comment.Text()), " ")
+		comment = regexp.MustCompile("^"+f.Names[0].Name+`(:| is| are) |\.$`).ReplaceAllString(comment, "")
+		if comment != "" {
+			b.WriteString(": " + comment)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// jsonType returns the name of a Go type for readers of JSON; empty for a string.
+func jsonType(goType string) string {
+	name := strings.TrimPrefix(goType, "*")
+	if name == "[]string" {
+		return name
+	}
+	if element, ok := strings.CutPrefix(name, "[]"); ok {
+		return "[]" + jsonType(element)
+	}
+	switch name {
+	case "string":
+		return ""
+	case "int", "int64", "uint64", "float64":
+		return "number"
+	case "json.RawMessage":
+		return "JSON"
+	case "time.Time":
+		return "time"
+	}
+	return name
 }
 
 // kindOf returns the result of a type's Kind method; "" if it has none.

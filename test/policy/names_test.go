@@ -118,7 +118,7 @@ func spansOf(page string) (spans []string) {
 
 // names is everything that the repository gives a name to.
 type names struct {
-	commands map[string]bool            // words behind inspan
+	commands map[string]bool            // words after inspan
 	targets  map[string]bool            // of the Makefile
 	paths    map[string]bool            // files and folders, from the root, and each by its last name
 	packages map[string]bool            // by name

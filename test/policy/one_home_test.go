@@ -94,8 +94,7 @@ func selected(n *ast.SelectorExpr) string {
 	return ""
 }
 
-// sleeps reports whether a block is a timer and a select of two cases behind it, which
-// return.
+// sleeps reports whether a block is a timer and a select of two cases after it, which return.
 func sleeps(b *ast.BlockStmt) bool {
 	if len(b.List) < 2 {
 		return false

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// riddles are shapes that a reader stumbles over, each with a replacement. "There is no file" is plain English, "it is
-// no file" is not.
+// riddles are shapes that a reader stumbles over, each with a replacement. "There is not a file" is plain English,
+// "it is not a file" is not.
 var riddles = []struct {
 	shape  *regexp.Regexp
 	advice string
@@ -157,8 +157,8 @@ func documents(t *testing.T) []string {
 	return append(append(paths, issues...), "README.md", "AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 }
 
-// proseOf blanks everything that is not prose: blocks of code and pictures of screens. Tables stay, as their words are
-// read too.
+// proseOf blanks everything that is not prose: blocks of code and pictures of screens. Tables stay, because their
+// words are read too.
 func proseOf(text string) string {
 	lines := strings.Split(text, "\n")
 	code := false

@@ -3,8 +3,8 @@
 //
 // A wake makes a row in the table of turns. A worker that has room takes the oldest rows that are due, drives their
 // sessions, and removes or postpones the rows. Turns say who should try; only the lease of a session says who may
-// write. Sessions of lost workers are found by [postgres.Store.Lost]. docs/decisions/065-dispatch.md says why there is
-// no library.
+// write. Sessions of lost workers are found by [postgres.Store.Lost]. docs/decisions/065-dispatch.md gives the
+// reason why there is no library.
 package dispatch
 
 import (
@@ -150,13 +150,13 @@ func (w *worker) drive(ctx context.Context, t postgres.Turn) postgres.TurnEnd {
 	if err != nil {
 		return failed(t, err)
 	}
-	if st = r.Status(); drained && st.Active { // beside what asks there may be calls that nobody has begun
+	if st = r.Status(); drained && st.Active { // beside what asks there may be calls that no one has begun
 		return postgres.TurnEnd{Again: true}
 	}
 	return rests(running.OutcomeOf(st))
 }
 
-// rests returns what is to become of a session that was driven.
+// rests returns how to continue with a session that was driven.
 func rests(o running.Outcome) postgres.TurnEnd {
 	switch {
 	case o.Standing == running.TurnLetGo:
@@ -167,7 +167,7 @@ func rests(o running.Outcome) postgres.TurnEnd {
 	return postgres.TurnEnd{}
 }
 
-// failed returns what is to become of a session that could not be driven.
+// failed returns how to continue with a session that could not be driven.
 func failed(t postgres.Turn, err error) postgres.TurnEnd {
 	if running.Elsewhere(err) || errors.Is(err, event.ErrFenced) {
 		return postgres.TurnEnd{Again: true, After: elsewhere}
@@ -176,7 +176,7 @@ func failed(t postgres.Turn, err error) postgres.TurnEnd {
 	return postgres.TurnEnd{Again: true, After: pause, Failed: err.Error()}
 }
 
-// free ends the turn of a session that nobody has to drive. If a lost process has its lease, that is released.
+// free ends the turn of a session that no process has to drive. If a lost process has its lease, that is released.
 func (w *worker) free(ctx context.Context, t postgres.Turn) postgres.TurnEnd {
 	ctx = context.WithoutCancel(ctx)
 	held, err := w.Store.Holder(ctx, t.Session)

@@ -17,13 +17,13 @@ type Proxy struct {
 	work     sync.WaitGroup
 
 	mu    sync.Mutex
-	drops chan struct{} // closed when data passes again; nil: it does
+	drops chan struct{} // closed when data passes again; nil means it does
 	cut   *Cut
 	conns map[net.Conn]bool
 	shut  bool // refuses connections, as across a network partition
 }
 
-// Cut says what happens to the first request that contains Mark.
+// Cut decides the fate of the first request that contains Mark.
 type Cut struct {
 	Mark   string
 	Asked  int           // bytes of the request that reach the server; -1: all
@@ -160,7 +160,7 @@ func (p *Proxy) join(client, server net.Conn) {
 // marked is the state of the cut for a connection.
 type marked struct {
 	mu  sync.Mutex
-	cut *Cut // nil: its request is not cut
+	cut *Cut // nil means its request is not cut
 }
 
 func (p *marked) get() *Cut {

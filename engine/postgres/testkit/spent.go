@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Spent returns the processor time so far of all processes of the cluster; 0: it is down.
+// Spent returns the processor time so far of all processes of the cluster; 0 means it is down.
 func (c *Cluster) Spent() time.Duration {
 	var pid int
 	data, _ := os.ReadFile(filepath.Join(c.data(), "postmaster.pid"))
@@ -19,8 +19,8 @@ func (c *Cluster) Spent() time.Duration {
 	return Spent(pid, true)
 }
 
-// Spent returns the processor time so far of a process and optionally of its children, including finished ones;
-// 0: there is no such process, or no /proc.
+// Spent returns the processor time so far of a process and optionally of its children, including finished ones; 0
+// means there is no such process, or no /proc.
 func Spent(pid int, children bool) time.Duration {
 	const hertz = 100 // of the counters in /proc, see proc_pid_stat(5)
 	var ticks int64

@@ -143,8 +143,7 @@ func database(path string) *config.SQL {
 	}
 }
 
-// prepare makes tables, unless the file has them, and namespaces with the attributes by which
-// sessions are searched.
+// prepare makes tables, unless the file has them, and namespaces with the search attributes of sessions.
 func prepare(c *config.Config, db string, namespaces []string) error {
 	sql := c.Persistence.DataStores[sqlite.PluginName].SQL
 	if db != "" {

@@ -39,8 +39,8 @@ type Options struct {
 	// Send writes one message without its framing. It preserves the order, takes ownership of the message, and
 	// must not wait forever for the peer to read.
 	Send func(body []byte) error
-	// Handle is called for each request and notification, sequentially in the order of arrival; it must not
-	// block. The returned Work runs concurrently. Nil: nothing to do.
+	// Handle is called for each request and notification, sequentially in the order of arrival; it must not block.
+	// The returned Work runs concurrently. Nil means nothing to do.
 	Handle func(method string, params json.RawMessage, request bool) Work
 	// Inline runs work before the next message is handled, so that responses have the order of the requests.
 	// The work must not block then.
@@ -50,7 +50,7 @@ type Options struct {
 	// Withdraw is the method of the notification that withdraws a request, and WithdrawnID the name of its id
 	// parameter.
 	Withdraw, WithdrawnID string
-	// Log receives errors that are not reported otherwise. Nil: they are discarded.
+	// Log receives errors that are not reported otherwise. Nil means they are discarded.
 	Log func(format string, args ...any)
 }
 

@@ -163,7 +163,7 @@ func TestWithdrawal(t *testing.T) {
 	})
 }
 
-// TestWork checks that a panic is an answer, that something can be done behind an answer, and that a peer can't have
+// TestWork checks that a panic is an answer, that something can be done after an answer, and that a peer can't have
 // more worked on than is bearable.
 func TestWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

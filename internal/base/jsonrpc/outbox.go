@@ -81,7 +81,7 @@ func (o *Outbox) write() {
 	}
 }
 
-// Err returns why writing is no longer possible; nil while it is.
+// Err returns the reason why writing is no longer possible; nil while it is.
 func (o *Outbox) Err() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -11,14 +11,14 @@ type Deadline struct {
 	Do func() // called in its own goroutine
 
 	mu     sync.Mutex
-	at     time.Time // zero: never
+	at     time.Time // zero means never
 	pauses int
 	since  time.Time // of the first pause, if pauses > 0
 	timer  *time.Timer
 	doing  sync.WaitGroup
 }
 
-// Set moves the deadline. Zero: never.
+// Set moves the deadline. Zero means never.
 func (d *Deadline) Set(at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 // ErrNoFolder says that a path is not a folder.
 var ErrNoFolder = errors.New("it is not a folder")
 
-// OpenFolder opens a folder with untrusted content. It follows a link, as the path is the caller's own.
+// OpenFolder opens a folder with untrusted content. It follows a link, because the path is the caller's own.
 func OpenFolder(path string) (*os.Root, error) {
 	// Opening a pipe would block until a writer opens it.
 	info, err := os.Stat(path)

@@ -6,7 +6,7 @@ import (
 )
 
 // FolderID identifies a folder within its file system, independent of its name: by its inode and creation time.
-// Empty: unknown.
+// Empty means unknown.
 func FolderID(path string) string {
 	var st syscall.Stat_t
 	if syscall.Stat(path, &st) != nil || st.Birthtimespec.Sec == 0 {

@@ -7,7 +7,7 @@ import (
 )
 
 // FolderID identifies a folder within its file system, independent of its name: by its inode and creation time.
-// Empty: unknown.
+// Empty means unknown.
 func FolderID(path string) string {
 	var st unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_INO|unix.STATX_BTIME, &st)

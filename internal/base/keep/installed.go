@@ -10,9 +10,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Installed returns the folders of a program given by paths, or found in the PATH of a home: the projects of
-// its files, or otherwise their folders. The sandbox would hide them, as they may be anywhere below the
-// person's home.
+// Installed returns the folders of a program given by paths, or found in the PATH of a home: the projects of its
+// files, or otherwise their folders. The sandbox would hide them, because they may be anywhere below the person's
+// home.
 func Installed(command []string) []string {
 	var out []string
 	add := func(path string) {
@@ -39,7 +39,7 @@ func Installed(command []string) []string {
 	return out
 }
 
-// inHome returns the path of a program in one of the person's folders; empty: it is found in a system folder
+// inHome returns the path of a program in one of the person's folders; empty means it is found in a system folder
 // first, or not at all.
 func inHome(name string) string {
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
@@ -108,7 +108,7 @@ func around(path string) string {
 	return path
 }
 
-// project returns the nearest folder, at or above one, that is a project or an environment; empty: none.
+// project returns the nearest folder, at or above one, that is a project or an environment; empty means none.
 func project(dir string) string {
 	for ; narrow(dir); dir = filepath.Dir(dir) {
 		for _, name := range []string{"package.json", "pyproject.toml", "pyvenv.cfg"} {

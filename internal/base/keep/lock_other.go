@@ -13,5 +13,5 @@ func TryLock(f *os.File, _ bool) (bool, error) {
 	return false, fmt.Errorf("lock %s: %w on this system", f.Name(), errors.ErrUnsupported)
 }
 
-// Unlock does nothing, as nothing can be locked.
+// Unlock does nothing, because nothing can be locked.
 func Unlock(*os.File) error { return nil }

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// Program finds a program on this machine as a shell would; empty: not found.
+// Program finds a program on this machine as a shell would; empty means not found.
 func Program(name string) string {
 	if filepath.IsAbs(name) {
 		return name

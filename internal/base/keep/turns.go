@@ -11,7 +11,7 @@ import (
 // rest of this program. The zero value is ready. It is safe for concurrent use; don't change it after the first
 // turn.
 type Turns struct {
-	Most int // concurrent turns; 0: the number of processors
+	Most int // concurrent turns; 0 means the number of processors
 
 	once   sync.Once
 	places chan struct{} // holds one value for each taken turn

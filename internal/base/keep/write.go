@@ -100,8 +100,8 @@ func Sweep(path string) {
 	}
 }
 
-// rename moves a file over another one. On Windows that fails while another process reads the target, which
-// takes a moment.
+// rename moves a file over another. On Windows that fails while another process reads the target, which takes a
+// moment.
 func rename(from, to string) (err error) {
 	for range 200 {
 		if err = os.Rename(from, to); err == nil || runtime.GOOS != "windows" {

@@ -2,7 +2,7 @@ package text
 
 import "strings"
 
-// Address returns an address for display: *** replaces the user part and everything after a question mark, as
+// Address returns an address for display: *** replaces the user part and everything after a question mark, because
 // both may contain a key. It need not be valid.
 func Address(url string) string {
 	scheme, rest, _ := strings.Cut(url, "://")

@@ -32,20 +32,20 @@ const (
 	Selector                     // chooses how the character before it looks
 	Tag                          // mirrors ASCII unseen; only flags of regions need it
 	Ignorable                    // unassigned, and to be ignored where it is not known
-	Annotation                   // hides text beside other text
+	Annotation                   // hides text next to other text
 	Musical                      // beams and slurs of music, and joins of shorthand, as controls
 	Private                      // means what a font makes of it
 	Nonchar                      // will never be a character
 	Space                        // any space but that of ASCII
-	Format                       // other characters of format, most of which show a sign
+	Format                       // other characters of format, mostly with a visible sign
 	Unassigned                   // without a meaning, as far as is known here
 )
 
 // Policies: what counts as hidden for whom.
 const (
-	// Hidden is the characters that are spelled out for a person who decides, since the text would otherwise
-	// look like another one. It excludes joiners and selectors, which scripts and emoji need, and private
-	// characters, which show at least a box.
+	// Hidden is the characters that are spelled out for a person who decides, since the text would otherwise look
+	// like another. It excludes joiners and selectors, which scripts and emoji need, and private characters, which
+	// show at least a box.
 	Hidden = Newline | Tab | Return | Control | Separator | Bidi | Override | Mark | ByteOrder | ZeroWidth | Operator | SoftHyphen |
 		Filler | Empty | Blank | Tag | Ignorable | Annotation | Musical | Nonchar
 
@@ -57,9 +57,9 @@ const (
 	// they weren't there. It excludes the blank, which shows a gap.
 	Unseen = Unread&^Blank | Joiner | Selector
 
-	// Covert is the characters that a model must be told about, as it reads characters that people don't see,
-	// including those that scripts need if they are misplaced. It excludes the blank: drawings consist of it,
-	// and it carries no meaning for a model.
+	// Covert is the characters that a model must be told about, because it reads characters that people don't see,
+	// including those that scripts need if they are misplaced. It excludes the blank: drawings consist of it, and
+	// it carries no meaning for a model.
 	Covert = Unread&^(Return|Blank) | Joiner | Selector | Private
 
 	// Unshown is the characters that must not be in content that a person approves byte for byte.

@@ -120,7 +120,7 @@ func (r *reading) ask(ctx context.Context, in askArgs) (tool.Result, error) {
 // said is the result for one piece.
 type said struct {
 	state  state
-	value  json.RawMessage // nil: the piece has no answer
+	value  json.RawMessage // nil means the piece has no answer
 	quotes []quote
 	why    string
 }
@@ -159,7 +159,7 @@ type round struct {
 	why    error // why no more requests are sent
 }
 
-// run asks about all pieces, in order, and returns why some could not be asked about.
+// run asks about all pieces, in order, and returns the reason why some could not be asked about.
 func (a *round) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -201,7 +201,7 @@ func (a *round) run(ctx context.Context) error {
 	return err
 }
 
-// over returns why no more requests may be sent; nil: more may.
+// over returns the reason why no more requests may be sent; nil means more may.
 func (a *round) over(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -16,10 +16,10 @@ const (
 )
 
 // cache stores answers by everything on which they depend. It can be deleted; unreadable or unwritable entries
-// count as missing. Answers are checked again when they are read from it. So a file that another program has
+// count as missing. Answers are checked again when they are read from it, so a file that another program has
 // written can't add a quote that the text lacks.
 type cache struct {
-	dir string // empty: nothing is stored
+	dir string // empty means nothing is stored
 }
 
 func (c cache) path(key string) string { return filepath.Join(c.dir, key[:2], key) }

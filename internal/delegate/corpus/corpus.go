@@ -6,7 +6,7 @@
 //  1. The content of a source is fixed when the corpus is opened: size and digest. A later change is an error
 //     that names
 //     the source, unless the source has only grown.
-//  2. A corpus is a blob of the session, named by its digest. So it is found again after a crash, and the same
+//  2. A corpus is a blob of the session, named by its digest, so it is found again after a crash, and the same
 //     call has
 //     the same result.
 //  3. Every call names the places that it reads as effects, including those that the small model reads. A list
@@ -49,27 +49,27 @@ const AnswerTool = "corpus_answer"
 // Set is the shared state of the tools of one session. Set the fields before use; it is safe for concurrent
 // use.
 type Set struct {
-	// Sessions has the logs that can be sources. Nil: none can.
+	// Sessions has the logs that can be sources. Nil means none can.
 	Sessions store.Store
-	// Only are the sources that can be opened, and files below them. Nil: every source that calls may read.
+	// Only are the sources that can be opened, and files below them. Nil means every source that calls may read.
 	Only []event.Source
-	// Alone says that of sessions only the one for which the call works can be a source.
+	// Alone says that the only session that can be a source is the one of the call.
 	Alone bool
-	// Model returns the model that is asked about pieces. Nil: there is none. It is called once.
+	// Model returns the model that is asked about pieces. Nil means there is none. It is called once.
 	Model func(ctx context.Context) (llm.Model, error)
-	// Left returns how many US dollars the session may still spend; limited is false if it has no limit. Nil:
+	// Left returns how many US dollars the session may still spend; limited is false if it has no limit. Nil means
 	// it has none.
 	Left func() (dollars float64, limited bool)
-	// Key seals the stored form of a corpus. With another key it can't be used any more; empty: the key of this
-	// process.
+	// Key seals the stored form of a corpus. With another key it can't be used any more; empty means the key of
+	// this process.
 	Key []byte
-	// Main returns the model of the agent, for programs that ask it. Nil: they can't.
+	// Main returns the model of the agent, for programs that ask it. Nil means they can't.
 	Main func(ctx context.Context) (llm.Model, error)
 	// Self is the path of this program, which runs programs in another process.
 	Self string
 	// Limits are those of programs.
 	Limits event.Programs
-	// Cache is a folder for answers, so that no piece is paid for twice. Empty: none are stored.
+	// Cache is a folder for answers, so that no piece is paid for twice. Empty means none are stored.
 	Cache string
 
 	purses purses

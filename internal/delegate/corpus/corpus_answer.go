@@ -77,7 +77,7 @@ type Evidence struct {
 	To     int64  `json:"to"`
 	Quote  string `json:"quote"`
 	Event  uint64 `json:"event,omitempty"` // of a session: number of the event
-	// Decoding is the encoding from which the quote was decoded, if the source is not UTF-8.
+	// Decoding is the encoding of the quote, if the source is not UTF-8.
 	Decoding string `json:"decoding,omitempty"`
 }
 

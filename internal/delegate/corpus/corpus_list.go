@@ -81,8 +81,8 @@ func (s *Set) listEffects(ctx context.Context, c *tool.Call) ([]tool.Effect, err
 	return out, nil
 }
 
-// named returns an error if a source is not among those that can be opened, nor below one. Fixed is the blob of
-// a page that is not fetched again; empty: there is none.
+// named returns an error if a source is not among those that can be opened, nor below one. Fixed is the blob of a
+// page that is not fetched again; empty means there is none.
 func (s *Set) named(ctx context.Context, c *tool.Call, name string) (fixed string, err error) {
 	kind, at := kindOf(name)
 	var names []string
@@ -294,7 +294,7 @@ func (o *opening) page(ctx context.Context, at, blob string) error {
 	return o.add(ctx, source{Name: cleaned(o.call.Env.Clean, u.String()), Kind: kindPage, At: blob})
 }
 
-// sessions adds logs: of the calling session, of another one, or of all past ones.
+// sessions adds logs: of the calling session, of another, or of all past ones.
 func (o *opening) sessions(ctx context.Context, which string) (err error) {
 	ids := []string{which}
 	switch {
@@ -380,7 +380,7 @@ type listedSource struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`
 	Lines int64  `json:"lines"`
-	// Decoding is the encoding from which the text was decoded.
+	// Decoding is the encoding of the text.
 	Decoding decoding `json:"decoding,omitempty"`
 }
 

@@ -44,7 +44,7 @@ func runRead(ctx context.Context, r *reading, in readArgs) (tool.Result, error) 
 	if err != nil {
 		return tool.Result{}, err
 	}
-	// Only whole characters, as the text is to be quoted.
+	// Only whole characters, because the text is to be quoted.
 	shows := r.Sources[i].Decoding
 	begin, end := 0, wholeRunes(data)
 	for begin < end && begin < 3 && in.From > 0 && shows != narrow && continues(data[begin]) {

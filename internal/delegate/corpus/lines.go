@@ -66,7 +66,7 @@ func search(r io.Reader, re *regexp.Regexp, buf []byte, found func(l line) error
 // searcher searches blocks that end with a line.
 type searcher struct {
 	re      *regexp.Regexp
-	literal []byte // the start of every match; empty: unknown
+	literal []byte // the start of every match; empty means unknown
 	found   func(l line) error
 	from    int64 // of the block
 	number  int64 // of its first line

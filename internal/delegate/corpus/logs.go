@@ -20,7 +20,7 @@ var errNoSessions = errors.New("no session can be read from here")
 // mostBody is how many bytes of a non-text event are shown.
 const mostBody = 4000
 
-// asking returns the session for which a call works: that of the call, or the one above it.
+// asking returns the session that a call works for: that of the call, or the one above it.
 func asking(c *tool.Call) string {
 	if up := store.Parent(c.Session); up != "" {
 		return up
@@ -28,8 +28,8 @@ func asking(c *tool.Call) string {
 	return c.Session
 }
 
-// mayRead returns an error if a call may not read the log of a session: it is neither the one for which it
-// works nor one of the same workspace.
+// mayRead returns an error if a call may not read the log of a session: it is neither its own session nor one of
+// the same workspace.
 func (s *Set) mayRead(ctx context.Context, c *tool.Call, id string) error {
 	if s.Sessions == nil {
 		return errNoSessions
@@ -53,7 +53,7 @@ func (s *Set) mayRead(ctx context.Context, c *tool.Call, id string) error {
 	return errors.New("the session is empty")
 }
 
-// past lists the sessions of the workspace of a call, newest first, without those to which the call belongs.
+// past lists the sessions of the workspace of a call, newest first, without the sessions of the call itself.
 func (s *Set) past(ctx context.Context, c *tool.Call) (ids []string, err error) {
 	if s.Sessions == nil || s.Alone {
 		return nil, errNoSessions
@@ -70,7 +70,7 @@ func (s *Set) past(ctx context.Context, c *tool.Call) (ids []string, err error) 
 	return ids, nil
 }
 
-// log returns the log of a session as text, up to an event; 0: all of it.
+// log returns the log of a session as text, up to an event; 0 means all of it.
 func (s *Set) log(ctx context.Context, id string, upto uint64) *logReader {
 	next, stop := iter.Pull2(store.Events(ctx, s.Sessions, id))
 	return &logReader{next: next, stop: stop, upto: upto}

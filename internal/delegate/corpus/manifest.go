@@ -51,8 +51,8 @@ type source struct {
 	Lines  int64  `json:"lines"`
 	Digest string `json:"digest"`          // of the first Bytes
 	Stamp  string `json:"stamp,omitempty"` // metadata of a file when its content was read
-	// Decoding is the encoding from which a file is decoded; empty: it is read as it is. For UTF-16, all else
-	// is about the decoded text.
+	// Decoding is the encoding of a file; empty means it is read as it is. For UTF-16, all else is about the
+	// decoded text.
 	Decoding decoding `json:"decoding,omitempty"`
 }
 
@@ -191,7 +191,7 @@ func (m *manifest) find(name string) (int, error) {
 	return 0, fmt.Errorf("the corpus has no source %q; corpus_list tells their names", name)
 }
 
-// matching lists the sources that match a glob; empty: all.
+// matching lists the sources that match a glob; empty means all.
 func (m *manifest) matching(pattern string) ([]int, error) {
 	fits := func(string) bool { return true }
 	if pattern != "" {

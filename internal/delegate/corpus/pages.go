@@ -15,8 +15,8 @@ import (
 )
 
 // Fixed returns the sources of a new session, in the form for its log. The text of a page becomes a blob of the
-// session, if may allows its hosts. So a place in it never changes, and the agent needs no network. The same holds for
-// input, which the name [Input] stands for. Env is the world of the session.
+// session, if may allows its hosts, so a place in it never changes, and the agent needs no network. The same holds
+// for input, which the name [Input] stands for. Env is the world of the session.
 func Fixed(ctx context.Context, env tool.Env, names []string, input io.Reader, may func([]tool.Effect) error) (out []event.Source, err error) {
 	for _, name := range names {
 		src := event.Source{Name: name}
@@ -79,7 +79,7 @@ func IsPage(name string) bool {
 	return kind == kindPage
 }
 
-// pageEffects returns the hosts from which a page is fetched.
+// pageEffects returns the hosts that a page is fetched from.
 func pageEffects(u *url.URL) (out []tool.Effect) {
 	for _, host := range web.Hosts(u) {
 		out = append(out, tool.Effect{Kind: tool.Network, Text: host})
@@ -87,7 +87,7 @@ func pageEffects(u *url.URL) (out []tool.Effect) {
 	return out
 }
 
-// fetched fetches a page, and returns the blob with its text. A page that is too long is not stored, as its
+// fetched fetches a page, and returns the blob with its text. A page that is too long is not stored, because its
 // beginning could be mistaken for the whole.
 func fetched(ctx context.Context, env tool.Env, u *url.URL) (blob string, err error) {
 	switch {

@@ -28,7 +28,7 @@ func brought(fold *transcript.Fold, e event.Event) (name, object string) {
 	return "", ""
 }
 
-// within returns the JSON object between the marks in the result of a call; empty: there is none.
+// within returns the JSON object between the marks in the result of a call; empty means there is none.
 func within(text string) string {
 	from, to := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
 	if from < 0 || to < from {
@@ -44,8 +44,8 @@ func Given(text string) (a Answer, err error) {
 }
 
 // Answered returns the last answer of a session to its last question, if its quotes were verified or it claims
-// nothing, or if a program has set it; nil: there is none. Blobs are those of the session. A question that came while
-// another was in progress is handled after that one.
+// nothing, or if a program has set it; nil means there is none. Blobs are those of the session. A question that
+// came while another was in progress is handled after that one.
 func Answered(ctx context.Context, blobs tool.Blobs, events iter.Seq2[event.Event, error]) (last *Answer, err error) {
 	fold, state, runs := transcript.Fold{}, loop.State{}, 0
 	for e, err := range events {

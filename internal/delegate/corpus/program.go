@@ -28,14 +28,14 @@ var programSetup string
 //go:embed program_agent.md
 var ProgramAgent []byte
 
-// ProgramTool is the tool by which a model runs programs over a corpus.
+// ProgramTool is the tool that lets a model run programs over a corpus.
 const ProgramTool = "program"
 
 const (
 	mostPrintedChars = 8_000 // characters of the output of a program that the model sees
 	mostCode         = 64_000
 	mostError        = 1_000           // bytes of the error of a program
-	moreCalls        = 1_000           // beyond the limit of requests, as the end of a program may come late
+	moreCalls        = 1_000           // beyond the limit of requests, because the end of a program may come late
 	programBusy      = 2 * time.Minute // computing time of all programs of a session together
 	programStore     = "program"       // key in the store of the session
 	answerStore      = "program answer"
@@ -45,7 +45,7 @@ type programArgs struct {
 	Code string `json:"code" jsonschema:"JavaScript; top-level await works"`
 }
 
-// Programs are the tools with which an agent answers by programs. The model knows the shown one; the hidden ones are
+// Programs are the tools of an agent that answers by programs. The model knows the shown one; the hidden ones are
 // called by programs.
 func (s *Set) Programs() (shown, hidden []tool.Tool) {
 	t := tool.New(ProgramTool, strings.TrimSpace(programDoc), func(ctx context.Context, c *tool.Call, in programArgs) (tool.Result, error) {
@@ -62,8 +62,8 @@ func (s *Set) Programs() (shown, hidden []tool.Tool) {
 	return []tool.Tool{t}, []tool.Tool{s.textTool(), s.askingTool()}
 }
 
-// past is what programs of a session leave for later ones, in its store. All programs run again before the next one,
-// with the answers that their requests brought, so variables live on and survive a crash.
+// past is the state that programs of a session leave for later ones, in its store. All programs run again before
+// the next one, with the answers that their requests brought, so variables live on and survive a crash.
 type past struct {
 	Variable string   `json:"variable"` // blob with the text
 	Seed     string   `json:"seed"`
@@ -253,7 +253,8 @@ func (p *program) put(ctx context.Context, v any) (string, error) {
 	return p.call.Env.Blobs.Put(ctx, bytes.NewReader(raw))
 }
 
-// said is what the model sees: the head of the output, the names and sizes of variables, and how requests ended.
+// said is the text that the model sees: the head of the output, the names and sizes of variables, and how requests
+// ended.
 func (p *program) said(well bool) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -385,7 +386,7 @@ func (p *program) tell(kind, what string) error {
 	return nil
 }
 
-// print takes the head of what a program prints. What it shows of sources counts as read.
+// print takes the head of a program's output. Text of sources in it counts as read.
 func (p *program) print(what string, last bool) error {
 	var list []json.RawMessage
 	if err := json.Unmarshal([]byte(what), &list); err != nil {

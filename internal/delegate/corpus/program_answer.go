@@ -164,7 +164,7 @@ func (p *program) answer() Answer {
 	return out
 }
 
-// behind returns what the model of a request had before it, directly or by answers to other requests.
+// after returns the texts that the model of a request had before it, directly or by answers to other requests.
 func (p *program) behind(n int) map[int][]span {
 	all, todo, done := readBy{}, []int{n}, map[int]bool{}
 	for len(todo) > 0 {
@@ -200,7 +200,7 @@ func (v *variable) places(ranges map[int][]span) (out []Place, more int) {
 	return out, more
 }
 
-// coverage returns how much of the sources models have read, and by which means. Code can have looked at all of it.
+// coverage returns how much of the sources models have read, and how. Code can have looked at all of it.
 func (v *variable) coverage(r readBy) (c Coverage) {
 	c.By = map[string]int64{}
 	for i, h := range v.Sources {

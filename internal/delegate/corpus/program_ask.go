@@ -30,7 +30,7 @@ const (
 	mainOutput  = 8_000 // tokens of an answer of the main model, reasoning included
 )
 
-// ask is a request of a program. It stands alone, as it may run again after a crash before its program does.
+// ask is a request of a program. It stands alone, because it may run again after a crash before its program does.
 type ask struct {
 	Variable string          `json:"variable,omitempty"`
 	Question []part          `json:"question"`

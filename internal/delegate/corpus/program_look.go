@@ -61,7 +61,7 @@ func (l looking) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 	return func(yield func(llm.Chunk, error) bool) { yield(llm.Chunk{Reply: reply}, nil) }
 }
 
-// looks reports whether a message is the call that looks, and has its result behind it.
+// looks reports whether a message is the call that looks, and has its result after it.
 func (l looking) looks(messages []llm.Message, at int) bool {
 	calls := messages[at].Parts.Calls()
 	var in programArgs

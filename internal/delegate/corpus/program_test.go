@@ -156,7 +156,7 @@ func (p *programs) events() (out []event.Event) {
 	return out
 }
 
-// answer is the answer of the session; nil: there is none.
+// answer is the answer of the session; nil means there is none.
 func (p *programs) answer() *corpus.Answer {
 	p.t.Helper()
 	a, err := corpus.Answered(p.t.Context(), p.log.Blobs(), store.Events(p.t.Context(), p.store, p.log.ID()))

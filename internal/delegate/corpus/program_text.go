@@ -22,7 +22,7 @@ const textTool = "corpus_text"
 // mostVariable is the number of bytes that programs of a session can have as a variable.
 const mostVariable = 64 << 20
 
-// redacted marks a source of which programs have a text without its secrets: places in it are those of that text.
+// redacted marks a source that programs have without its secrets: places in it are those of that text.
 const redacted decoding = "redacted"
 
 // variable is the text of a corpus as programs have it, in the form of its blob.
@@ -42,7 +42,7 @@ type held struct {
 	Decoding decoding `json:"decoding,omitempty"`
 
 	text   string
-	marks  []mark // one for each markEvery characters; nil: each byte is a character
+	marks  []mark // one for each markEvery characters; nil means each byte is a character
 	breaks []int  // places of the ends of lines
 }
 
@@ -175,7 +175,7 @@ func (h *held) index() {
 	}
 }
 
-// at returns the byte of the text at which a character begins.
+// at returns the byte of the text where a character begins.
 func (h *held) at(unit int) int {
 	if h.marks == nil || unit <= 0 {
 		return max(0, min(unit, len(h.text)))

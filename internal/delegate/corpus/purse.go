@@ -17,7 +17,7 @@ type purse struct {
 	limited    bool
 	most       float64 // dollars
 	whose      string  // the limit's name
-	mostTokens int     // 0: not limited
+	mostTokens int     // 0 means not limited
 
 	mu       sync.Mutex
 	settled  *sync.Cond // a request has ended
@@ -28,7 +28,7 @@ type purse struct {
 	closed   bool // its money is the session's
 }
 
-// bill is what requests cost.
+// bill is the cost of requests.
 type bill struct {
 	dollars float64
 	tokens  int
@@ -38,7 +38,7 @@ func (b *bill) add(c bill, sign int) {
 	b.dollars, b.tokens = b.dollars+float64(sign)*c.dollars, b.tokens+sign*c.tokens
 }
 
-// purse opens the purse of a call that may spend a budget; nil: the default.
+// purse opens the purse of a call that may spend a budget; nil means the default.
 func (s *Set) purse(info llm.Info, budget *float64) (*purse, error) {
 	p := &purse{set: s, most: usualBudget, whose: "the budget of the call", limited: budget != nil}
 	if p.limited {

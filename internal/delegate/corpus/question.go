@@ -61,9 +61,9 @@ func (s *Set) modelOf(ctx context.Context, name string) (llm.Model, error) {
 // question is the question about each piece.
 type question struct {
 	text   string
-	schema json.RawMessage // nil: the answer is text
+	schema json.RawMessage // nil means the answer is text
 	form   tool.Tool       // checks an answer
-	expect *regexp.Regexp  // a piece that matches it must have an answer; nil: none must
+	expect *regexp.Regexp  // a piece that matches it must have an answer; nil means none must
 }
 
 func newQuestion(text string, schema map[string]any, expect string) (q question, err error) {
@@ -104,7 +104,7 @@ func (q question) key(route, text string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// framed returns a text between marks that nothing inside can imitate, as they contain a digest of it.
+// framed returns a text between marks that nothing inside can imitate, because they contain a digest of it.
 func framed(kind, question, text string) string {
 	mark := kind + "-" + tool.Digest([]byte(question+"\x00"+text))
 	return "<" + mark + ">\n" + text + "\n</" + mark + ">"
@@ -132,8 +132,8 @@ func corrected(req llm.Request, reply, why string) llm.Request {
 	return req
 }
 
-// attempts asks until check accepts an answer, at most mostTries times. After one that is wrong, it says what is
-// wrong. Stop is called with the error of each failed request, and with nil for a wrong answer.
+// attempts asks until check accepts an answer, at most mostTries times. After a wrong one, it names the fault. Stop
+// is called with the error of each failed request, and with nil for a wrong answer.
 func attempts(
 	ctx context.Context, m llm.Model, c claim, first llm.Request, stop func(error) bool, check func(reply string) (wrong string),
 ) (reply string, err error) {

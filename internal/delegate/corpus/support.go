@@ -23,10 +23,10 @@ func short(quote, before, after string) bool {
 	return len(strings.TrimSpace(quote)) < leastQuote && (!whole || strings.TrimSpace(quote) == "")
 }
 
-// The rules of evidence. Figures and names are compared as a whole, a figure with its minus sign and the
-// million behind it. A word may only differ in its capitals, its possessive, and its ending where nouns have
-// cases, a figure in the separators between groups of three digits. Parts of a figure are figures of their own
-// only in dates, times, ranges and versions.
+// The rules of evidence. Figures and names are compared as a whole, a figure with its minus sign and the million
+// after it. A word may only differ in its capitals, its possessive, and its ending where nouns have cases, a figure
+// in the separators between groups of three digits. Parts of a figure are figures of their own only in dates,
+// times, ranges and versions.
 var (
 	aFigure   = text.Pattern(`−?\p{Nd}+(?:[.,:/'’-]\p{Nd}+)*(?:×[0-9]+)?`)
 	aWord     = text.Pattern(`\p{L}[\p{L}\p{M}\p{N}_]*(?:[.'’-][\p{L}\p{N}_]+)*`)
@@ -232,7 +232,7 @@ func (s shows) lacks(claim string) (missing []string) {
 	return missing
 }
 
-// scale is a word behind a figure that multiplies it.
+// scale is a word after a figure that multiplies it.
 type scale struct {
 	word  *regexp.Regexp
 	zeros int
@@ -347,10 +347,10 @@ var (
 	digits  = text.Pattern(`\p{Nd}+`)
 )
 
-// unshown returns the figures and names of an answer that its evidence lacks. Statements about the evidence
-// itself are compared with it: citations, numbers of lines and events, names of sources, and counts of things
-// of which each passage has one. An answer without anything that evidence could have, such as a bare yes, is
-// unshown as a whole.
+// unshown returns the figures and names of an answer that its evidence lacks. Statements about the evidence itself
+// are compared with it: citations, numbers of lines and events, names of sources, and counts of things that each
+// passage has one of. An answer without anything that evidence could have, such as a bare yes, is unshown as a
+// whole.
 func unshown(a Answer) []string {
 	var quotes []string
 	cited, places, events := map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -407,7 +407,7 @@ func unshown(a Answer) []string {
 	return s.lacks(claim)
 }
 
-// sourceName matches the name of a source in an answer, and a line number behind it.
+// sourceName matches the name of a source in an answer, and a line number after it.
 func sourceName(source string) *regexp.Regexp {
 	either := regexp.QuoteMeta(source)
 	if base := path.Base(source); strings.Contains(base, ".") {

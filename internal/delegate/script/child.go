@@ -281,7 +281,7 @@ func spent(err error) bool {
 	return errors.Is(err, errBusy) || errors.As(err, &e) && e.Name == "InternalError"
 }
 
-// send is the function by which JavaScript reaches the process.
+// send is the function that JavaScript uses to reach the process.
 func (m *machine) send(args []any) (any, error) {
 	texts := make([]string, len(args))
 	for i, a := range args {
@@ -329,7 +329,7 @@ func (m *machine) tell(msg message) {
 	m.out.Write(raw) //nolint:errcheck // Flush reports it
 }
 
-// tidy reduces a stack to the line of the script from which it comes.
+// tidy reduces a stack to the line of the script that it comes from.
 func tidy(text string) string {
 	what, stack, _ := strings.Cut(text, "\n")
 	if at := regexp.MustCompile(`at (?:script|<eval>) \(<eval>:(\d+)`).FindStringSubmatch(stack); at != nil {

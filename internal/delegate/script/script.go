@@ -5,10 +5,9 @@
 // (modernc.org/quickjs, ES2023) with a limit on memory and on computing time. A script that fails, in whatever
 // way, costs that process and nothing else.
 //
-// A script reaches the world only by calls, each of which its owner makes for it. Its clock does not advance
-// and its random numbers follow from a seed. So a script that gets the same results does the same again. That
-// is how it survives a crash: it runs again from its beginning, and its owner has the results of its earlier
-// calls.
+// A script reaches the world only by calls, which its owner makes for it. Its clock does not advance and its random
+// numbers follow from a seed, so a script that gets the same results does the same again. That is how it survives a
+// crash: it runs again from its beginning, and its owner has the results of its earlier calls.
 package script
 
 import (
@@ -62,7 +61,7 @@ type Script struct {
 	// returns a function, that is called whenever one of Programs has ended.
 	Setup string
 	Input json.RawMessage
-	// Finish makes a failed script wait for open calls, and for what follows them. Otherwise they are
+	// Finish makes a failed script wait for open calls, and for code that follows them. Otherwise they are
 	// abandoned.
 	Finish bool
 	// Seed determines random numbers, Now is the time of the clock.
@@ -71,13 +70,12 @@ type Script struct {
 	// Call makes a call and returns at once; wait waits for its result. Call is called in the script's order,
 	// by one goroutine; waits run concurrently. Their context ends with the script.
 	Call func(ctx context.Context, name string, args json.RawMessage) (wait func() Answer)
-	// Rests, if not nil, is called when the script makes no more calls until it gets the result of one for
-	// which it waits.
+	// Rests, if not nil, is called when the script makes no more calls until it gets a result that it waits for.
 	Rests func()
-	// Print gets the printed text, in order. Nil: it is dropped.
+	// Print gets the printed text, in order. Nil means it is dropped.
 	Print func(text string)
-	// Tell gets the messages that Setup sends with host.tell(kind, text), in order. An error ends the script.
-	// Nil: they are dropped.
+	// Tell gets the messages that Setup sends with host.tell(kind, text), in order. An error ends the script. Nil
+	// means they are dropped.
 	Tell   func(kind, text string) error
 	Limits Limits
 }
@@ -95,7 +93,7 @@ type Answer struct {
 	// runs the script ends with [ErrHeld].
 	Never bool
 	// Nth says that this is the nth answer of all. The script gets answers in this order, even if they come in
-	// another. Zero: any order.
+	// another. Zero means any order.
 	Nth int
 }
 
@@ -149,8 +147,8 @@ func (e Engine) Run(ctx context.Context, s Script) (value json.RawMessage, err e
 	return r.follow(exited)
 }
 
-// write writes to the process what it is sent. It is apart from reading: a process that is busy, or has ended, reads
-// nothing, and what it said before must be heard.
+// write writes to the process what it is sent. It is apart from reading: a process that is busy, or has ended,
+// reads nothing, and its earlier output must be read.
 func (r *run) write(to io.Writer) {
 	for {
 		select {
@@ -361,8 +359,8 @@ func (r *run) ask(c asked) error {
 	return nil
 }
 
-// idle returns why nothing runs while the process waits; nil: something does. The process's last state may be
-// older than the last answer: then it waits for more calls than are open.
+// idle returns the reason why nothing runs while the process waits; nil means something does. The process's last
+// state may be older than the last answer: then it waits for more calls than are open.
 func (r *run) idle() error {
 	early := len(r.early)
 	switch {

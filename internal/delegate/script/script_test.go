@@ -345,7 +345,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestRepliesAfterTheEnd checks that a script that fails ends, also while results of its other calls come.
+// TestRepliesAfterTheEnd checks that a script that fails ends, even while results of its other calls come.
 func TestRepliesAfterTheEnd(t *testing.T) {
 	big := strings.Repeat("x", 20_000)
 	for range 10 {

@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// checkTool is the tool with which a child runs its check: so it is judged like any command of the child, and
-// runs in the same sandbox.
+// checkTool is the tool that runs a child's check: so it is judged like any command of the child, and runs in the
+// same sandbox.
 const checkTool = "bash"
 
 // check is a command that a child must run as its last step, at the top of its workspace. It is a hook that
@@ -35,7 +35,7 @@ type verdict struct {
 	stale  bool     // something may have changed since
 	passed bool     // its last run ended with 0
 	exit   string   // exit code; empty if unknown
-	score  *float64 // the number in the last line of its output; nil: there is none
+	score  *float64 // the number in the last line of its output; nil means there is none
 }
 
 func newCheck(command string) *check {

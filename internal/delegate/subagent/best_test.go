@@ -73,7 +73,7 @@ func TestCollect(t *testing.T) {
 // majority.
 func TestVote(t *testing.T) {
 	for name, tc := range map[string]struct {
-		results []string // empty: none
+		results []string // empty means none
 		want    []string
 		not     string
 	}{
@@ -147,7 +147,7 @@ func TestBest(t *testing.T) {
 	const check, first = "run check", -2 // the one that was spawned first
 	for name, tc := range map[string]struct {
 		works []work
-		won   int // -1: nobody
+		won   int // -1: no one
 		want  []string
 	}{
 		"only one passes": {

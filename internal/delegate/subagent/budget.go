@@ -123,7 +123,7 @@ type sharedBudget struct {
 	running int
 	held    float64       // largest possible cost of those in progress
 	spent   float64       // at least, including replies that no session has counted yet
-	change  chan struct{} // closed when one returns; nil: nothing waits
+	change  chan struct{} // closed when one returns; nil means nothing waits
 
 	meter meter
 	sends usage // by those in progress

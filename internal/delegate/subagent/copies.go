@@ -14,7 +14,7 @@ import (
 )
 
 // Copies returns the store of the workspace copies in which agents work apart. They are outside of the state
-// folder, in which no tool reads or writes. Nil: there is no place for them.
+// folder, in which no tool reads or writes. Nil means there is no place for them.
 func Copies() *worktree.Store {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -84,8 +84,8 @@ func (pensive) Stream(ctx context.Context, _ llm.Request) iter.Seq2[llm.Chunk, e
 	}
 }
 
-// TestNobodyFollows checks that agents stop when the log of their session can't be read any more, as they could not be
-// answered or interrupted.
+// TestNobodyFollows checks that agents stop when the log of their session can't be read any more, because they
+// could not be answered or interrupted.
 func TestNobodyFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, theirs := &deaf{Memory: event.NewMemory("s")}, event.NewMemory("s.1")

@@ -94,7 +94,7 @@ func (t *Team) finish(ctx context.Context, c *tool.Call, in finishArgs) (tool.Re
 	return t.outcome(b, before, after)
 }
 
-// completes returns the objection of a hook to a task that is about to be marked done; nil: there is none.
+// completes returns the objection of a hook to a task that is about to be marked done; nil means there is none.
 func (t *Team) completes(ctx context.Context, b event.Tasked) error {
 	task := t.taskList().Find(b.ID)
 	if task == nil || task.Done || task.Holder != b.By && b.By != t.session.ID() {
@@ -156,7 +156,7 @@ func (t *Team) wait(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result
 	}
 }
 
-// waitForMail waits until a session has unread messages, or while reports false. False: ctx ended first.
+// waitForMail waits until a session has unread messages, or while reports false. False means ctx ended first.
 func (t *Team) waitForMail(ctx context.Context, id string, while func() bool) bool {
 	log, err := t.Sessions.Open(ctx, id)
 	if err != nil {
@@ -172,12 +172,12 @@ func (t *Team) waitForMail(ctx context.Context, id string, while func() bool) bo
 	return err == nil
 }
 
-// waitForTask waits until a session can claim a task, and returns its id; empty: ctx ended first.
+// waitForTask waits until a session can claim a task, and returns its id; empty means ctx ended first.
 func (t *Team) waitForTask(ctx context.Context, by string) string {
 	st := t.session.Status()
 	list := st.Tasks
 	place := slices.IndexFunc(st.Children, func(c inspan.Child) bool { return c.Child == by })
-	first := func(now time.Time) string { // another one for each that waits
+	first := func(now time.Time) string { // another for each that waits
 		var ids []string
 		for i := range list.List {
 			if list.Claimable(&list.List[i], by, now) {

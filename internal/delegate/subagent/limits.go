@@ -48,8 +48,8 @@ func smallestLimit(numbers ...int) int {
 	return out
 }
 
-// narrowestMode returns the narrowest of permission modes, of which the first is the parent's. If the model asks for
-// a wider one, that is an error; a wider one in a kind of agent is narrowed.
+// narrowestMode returns the narrowest of permission modes; the first is the parent's. If the model asks for a wider
+// one, that is an error; a wider one in a kind of agent is narrowed.
 func narrowestMode(mine, asked, kind tool.Mode) (tool.Mode, error) {
 	rank := func(mode tool.Mode) int { return slices.Index(tool.Modes(), mode) }
 	if err := asked.Check(); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// conflictedFile is a file that can't be merged, as both sides have changed it.
+// conflictedFile is a file that can't be merged, because both sides have changed it.
 type conflictedFile struct {
 	name  string
 	why   string
@@ -65,7 +65,7 @@ func (t *Team) removeCopy(ctx context.Context, child inspan.Child) error {
 }
 
 // write makes the steps, each only if its file is as the plan has seen it. If one fails, those before it are
-// undone; the returned files are those for which that failed.
+// undone; it returns the files whose undoing failed.
 func (m mergePlan) write(ctx context.Context, to tool.Files) ([]tool.File, error) {
 	var files []tool.File
 	for i, s := range m.steps {

@@ -42,7 +42,7 @@ type step struct {
 	name   string // below the workspace
 	path   string // resolved
 	before *worktree.Blob
-	after  *worktree.Blob // nil: to be removed
+	after  *worktree.Blob // nil means to be removed
 }
 
 // describe describes a step, with one letter as git does.
@@ -160,7 +160,7 @@ func (m *mergePlan) compare(ctx context.Context, trees *worktree.Store, env tool
 	return nil
 }
 
-// mergeContent returns the new content of a file; nil: removed. Why says that it can't be merged.
+// mergeContent returns the new content of a file; nil means removed. Why says that it can't be merged.
 func mergeContent(ctx context.Context, trees *worktree.Store, ours *worktree.Blob,
 	change worktree.Change,
 ) (after *worktree.Blob, why string, hunks []worktree.Hunk, err error) {

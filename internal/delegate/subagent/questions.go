@@ -20,10 +20,10 @@ type questionKey struct {
 // the question that it answers. Guarded by the team's lock.
 type question struct {
 	of       uint64         // its number in the child's log
-	child    *child         // nil: the child has not worked since the program was started
+	child    *child         // nil means the child has not worked since the program was started
 	put      inspan.Pending // in the child's form
 	id       string         // its id in the session's log
-	seq      uint64         // its number there; 0: not yet known
+	seq      uint64         // its number there; 0 means not yet known
 	decision *event.Decided
 	passed   bool // the decision is in the child's log, or being written there
 }
@@ -87,7 +87,7 @@ func (t *Team) setNumber(seq uint64, b event.Raised) {
 	}
 }
 
-// openQuestionOf returns the open question of a decision; nil: there is none.
+// openQuestionOf returns the open question of a decision; nil means there is none.
 func (t *Team) openQuestionOf(d event.Decided) *question {
 	t.mu.Lock()
 	defer t.mu.Unlock()

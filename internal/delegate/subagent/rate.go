@@ -110,12 +110,12 @@ func medianOf[N cmp.Ordered](m *meter, of func(usage) N) (n N) {
 // brake is the state of a stopped tree.
 type brake struct {
 	run    int    // run of the session at the top for which it holds
-	why    string // why the breaker has stopped it; empty: it has not
+	why    string // why the breaker has stopped it; empty means it has not
 	paused event.Paused
 }
 
-// excessOf returns why the usage is too high; empty if it is not. Input of requests in progress counts, as it
-// will be used. The caller holds the lock of the top's budget, and this is the top.
+// excessOf returns the reason why the usage is too high; empty if it is not. Input of requests in progress counts,
+// because it will be used. The caller holds the lock of the top's budget, and this is the top.
 func (t *Team) excessOf(agreed event.Rate) (why string, rate event.Rate) {
 	m := &t.budget.meter
 	u := m.recent(time.Now()).add(t.budget.sends)
@@ -136,8 +136,8 @@ func (t *Team) excessOf(agreed event.Rate) (why string, rate event.Rate) {
 	return why, u.Rate
 }
 
-// trip stops the tree if it uses too much, and says why. The caller holds the lock of the top's budget, and
-// this is the top.
+// trip stops the tree if it uses too much, and gives the reason why. The caller holds the lock of the top's budget,
+// and this is the top.
 func (t *Team) trip(ctx context.Context) string {
 	s := t.openSession()
 	if s == nil {
@@ -154,7 +154,7 @@ func (t *Team) trip(ctx context.Context) string {
 	return b.why
 }
 
-// stoppedBy returns what stops the tree. This is the top.
+// stoppedBy returns the reason that stops the tree. This is the top.
 func (t *Team) stoppedBy() (p event.Paused, why string) {
 	s := t.openSession()
 	if s == nil {
@@ -176,8 +176,8 @@ func (t *Team) stoppedBy() (p event.Paused, why string) {
 	return p, cmp.Or(st.Braked, b.why)
 }
 
-// awaitPause waits while the tree is paused, if that is not longer than the patience for it. The error says why
-// nothing may begin.
+// awaitPause waits while the tree is paused, if that is not longer than the patience for it. The error gives the
+// reason why nothing may begin.
 func (t *Team) awaitPause(ctx context.Context, patience func(llm.Kind) time.Duration) error {
 	for {
 		p, why := t.top().stoppedBy()

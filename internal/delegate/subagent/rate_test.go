@@ -46,8 +46,8 @@ func runaway(t *testing.T, perMinute *float64) *house {
 	return h
 }
 
-// TestRunawayIsStopped checks that a session whose agents spend too fast is stopped with all of them within a minute
-// and 2 percent of its budget, says why, asks nothing more, and continues on request.
+// TestRunawayIsStopped checks that a session whose agents spend too fast is stopped with all of them within a
+// minute and 2 percent of its budget, gives the reason why, asks nothing more, and continues on request.
 func TestRunawayIsStopped(t *testing.T) {
 	set := 5.0
 	for name, c := range map[string]struct {

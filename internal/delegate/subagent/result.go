@@ -12,7 +12,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// resultTool is the tool with which a child returns a result of a given form.
+// resultTool is the tool that lets a child return a result of a given form.
 const resultTool = "return_result"
 
 // result is the required result of a child: one call of resultTool whose arguments match the schema. It is a
@@ -21,7 +21,7 @@ type result struct {
 	schema json.RawMessage
 
 	mu    sync.Mutex
-	value json.RawMessage // nil: not yet returned
+	value json.RawMessage // nil means not yet returned
 }
 
 func newResult(schema map[string]any) (*result, error) {
@@ -78,7 +78,7 @@ func NewAnswer(schema []byte) (*Answer, error) {
 	return &Answer{r}, err
 }
 
-// Tool is the tool with which the model gives the answer.
+// Tool is the tool that lets the model give the answer.
 func (a *Answer) Tool() tool.Tool {
 	t := a.result.tool()
 	t.Doc = "Returns your answer to the person. Call it once, when your work is done, and then stop."

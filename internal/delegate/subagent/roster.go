@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// A member of a team is a child with a chosen name. It outlives its runs: when one is done the member is idle, and a
-// message or a task for it begins the next, also after a restart. Everything about it is in logs:
+// A member of a team is a child with a chosen name. It outlives its runs: when one is done the member is idle, and
+// a message or a task for it begins the next, even after a restart. Everything about it is in logs:
 //
 //   - spawned has its name and how it works, so any program can continue it; returned says that it is idle.
 //   - Its mailbox is its own log. A message that came after its last request to the model is unread.
@@ -77,7 +77,7 @@ func (t *Team) isIdle(id string) bool {
 	return r != nil && !r.woken
 }
 
-// watchMailbox waits until an idle member has an unread message, whoever sent it, and wakes it.
+// watchMailbox waits until an idle member has an unread message, no matter who sent it, and wakes it.
 func (t *Team) watchMailbox(id string) {
 	if t.waitForMail(t.life, id, func() bool { return t.isIdle(id) }) {
 		_ = t.wake(t.life, id) // it fails with the session's log, so that nothing can be told anyway
@@ -192,7 +192,7 @@ func (m *mailbox) apply(e event.Event) {
 
 func (m *mailbox) unread() bool { return m.orders || m.news }
 
-// unread returns what begins the next run of a member that has unread messages, and whether it has any.
+// unread returns the inputs that begin the next run of a member with unread messages, and whether it has any.
 func (t *Team) unread(ctx context.Context, k *child) (inputs []event.Body, yes bool) {
 	if k.order.Name == "" {
 		return nil, false

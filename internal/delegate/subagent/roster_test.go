@@ -55,7 +55,7 @@ func memberOf(t *testing.T, st inspan.Status, name string) inspan.Child {
 	return inspan.Child{}
 }
 
-// TestIdleMembersWake checks that a member which has ended is idle, that a message of another one wakes it, that it
+// TestIdleMembersWake checks that a member which has ended is idle, that a message of another wakes it, that it
 // remembers its work, and that everybody sees names and states.
 func TestIdleMembersWake(t *testing.T) {
 	idle := newGate()

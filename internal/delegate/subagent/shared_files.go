@@ -24,7 +24,7 @@ type sharedFile struct {
 // command is a running command of a child.
 type command struct {
 	began  time.Time
-	before changed.Files // the workspace before it; nil: the child has its own
+	before changed.Files // the workspace before it; nil means the child has its own
 }
 
 // writeMark is how a child has written a file.

@@ -47,14 +47,14 @@ type spawnArgs struct {
 	approved bool // its plan is
 }
 
-// argsOf returns the arguments with which a child began, for it to continue.
+// argsOf returns the arguments of a child at its start, for it to continue.
 func argsOf(c event.Spawned) (in spawnArgs, err error) {
 	err = json.Unmarshal(c.Args, &in)
 	in.Name, in.Background, in.approved = c.Name, c.Background, c.Mode != tool.ModePlan
 	return in, err
 }
 
-// Tools returns the tools with which a model uses agents.
+// Tools returns the tools that let a model use agents.
 func (t *Team) Tools() []tool.Tool {
 	spawn := tool.New(spawnTool, spawnDoc+"\n"+t.kinds(), t.spawn)
 	spawn.Effects, spawn.Delegates = noEffects, true
@@ -564,8 +564,8 @@ func (t *Team) perform(k *child, inputs []event.Body) error {
 	return nil
 }
 
-// brief tells a child who it is, for whom it works, where, and with whom. The text follows the task, so that
-// the prompts of all children of a kind begin with the same bytes.
+// brief tells a child who it is, where it works, for whom and with whom. The text follows the task, so that the
+// prompts of all children of a kind begin with the same bytes.
 func (t *Team) brief(k *child) string {
 	up, lead := t.session.Status(), "the lead agent"
 	if up.Who.Parent != "" {

@@ -29,7 +29,7 @@ func (t *Team) Clear(ctx context.Context) error {
 	return t.deferralOf(t.awaitPause(ctx, t.patience))
 }
 
-// deferralOf returns why a request could not be sent, in the form that leaves the run open.
+// deferralOf returns the reason why a request could not be sent, in the form that leaves the run open.
 func (t *Team) deferralOf(err error) error {
 	var e *llm.Error
 	if !errors.As(err, &e) {
@@ -45,7 +45,7 @@ func (t *Team) deferralOf(err error) error {
 	return &inspan.StopError{Stopped: stop}
 }
 
-// breakerReason returns why the breaker has stopped the tree; empty: it has not. This is the top.
+// breakerReason returns the reason why the breaker has stopped the tree; empty means it has not. This is the top.
 func (t *Team) breakerReason() string {
 	_, why := t.stoppedBy()
 	return why
@@ -116,7 +116,7 @@ func (o Order) Wants(name string) bool {
 	return o.call != nil && o.call.call.Name == name || slices.Contains(o.Tools, name) || slices.Contains(o.Role.Tools, name)
 }
 
-// continuesWith reports whether a stopped run continues when the run for which it works does.
+// continuesWith reports whether a stopped run continues when its parent's run does.
 func continuesWith(s event.Stopped) bool {
 	switch s.Reason {
 	case event.ReasonCancelled, event.ReasonBudget, event.ReasonMaxTokens, event.ReasonRate:

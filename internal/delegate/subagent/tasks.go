@@ -44,8 +44,8 @@ type teamArgs struct {
 	Own    bool     `json:"own,omitempty" jsonschema:"for one who works for another and has agents too: the list and the agents are its own, not those it is among"`
 }
 
-// newTeamTool returns the tool with which the members of a team work together. Lead is the team of the agent that has
-// the tool, nil if it can't have one; member is the one in which it works, nil at the top.
+// newTeamTool returns the tool that lets the members of a team work together. Lead is the team of the agent that
+// has the tool, nil if it can't have one; member is the one in which it works, nil at the top.
 func newTeamTool(lead, member *Team) tool.Tool {
 	pick := func(own bool) (*Team, error) {
 		at := member
@@ -86,7 +86,7 @@ func newTeamTool(lead, member *Team) tool.Tool {
 	return t
 }
 
-// newFinishTool returns the tool to which team turns the end of a task that has a check.
+// newFinishTool returns the tool that team uses for the end of a task that has a check.
 func newFinishTool(lead, member *Team) tool.Tool {
 	t := tool.New(finishTool, "Runs the check of a task, and marks the task done if it passes. Use team, action done.", func(ctx context.Context, c *tool.Call, in finishArgs) (tool.Result, error) {
 		at := member

@@ -27,7 +27,7 @@ func team(id, action string, more ...string) llm.Call {
 func lastText(req llm.Request) string {
 	var out []string
 	last := len(req.Messages) - 1
-	if last > 0 && strings.HasPrefix(req.Messages[last].Parts.Text(), "[You are agent ") { // which stands behind the task
+	if last > 0 && strings.HasPrefix(req.Messages[last].Parts.Text(), "[You are agent ") { // which stands after the task
 		last--
 	}
 	for _, p := range req.Messages[last].Parts {
@@ -310,10 +310,10 @@ func TestUnfinishedTasksAreTold(t *testing.T) {
 	}
 }
 
-// TestMembersKnowEachOther checks that of agents that one reply asks for each finds all, also if the others have not
-// begun: three may work at once.
+// TestMembersKnowEachOther checks that of agents that one reply asks for each finds all, even if the others have
+// not begun: three may work at once.
 func TestMembersKnowEachOther(t *testing.T) {
-	asked, n := make(chan struct{}), atomic.Int32{} // nobody comes back before three have asked
+	asked, n := make(chan struct{}), atomic.Int32{} // no one comes back before three have asked
 	h := newHouse(t, func(task string, turn int, req llm.Request) (llm.Parts, error) {
 		switch {
 		case task == "start" && turn == 0:

@@ -4,7 +4,7 @@
 // Its rules:
 //
 //  1. A child is a session of its own, with its own log. Its id follows from the parent's and the call that
-//     made it. So a
+//     made it, so a
 //     call that is repeated after a crash finds the child, which continues where it was.
 //  2. The parent's log has spawned, raised and returned, and nothing else is known about children: their costs
 //     and
@@ -43,12 +43,13 @@ type Team struct {
 	Sessions store.Store
 	// Roles returns the kinds of agents. The first of a name counts.
 	Roles func() []skill.Role
-	// Make makes the agent of a child. The child's own team is in the Order; an agent to which it is not wired
-	// (see [Team.Wire]) can't have children.
+	// Make makes the agent of a child. The child's own team is in the Order; an agent without it (see [Team.Wire])
+	// can't have children.
 	Make func(ctx context.Context, o Order, at inspan.Place) (*inspan.Agent, error)
-	// Trees stores the copies of the workspace for isolated children. Nil: children can't be isolated.
+	// Trees stores the copies of the workspace for isolated children. Nil means children can't be isolated.
 	Trees *worktree.Store
-	// Redact removes secrets from messages to members that don't work, like that of [inspan.Watch]; nil: they have none.
+	// Redact removes secrets from messages to members that don't work, like that of [inspan.Watch]; nil means they
+	// have none.
 	Redact func(event.Body) event.Body
 	// Hooks are called when a child begins and when it stops.
 	Hooks []tool.Hook
@@ -57,9 +58,9 @@ type Team struct {
 	MaxDepth int
 	// MaxOpen is the largest number of children of one session that work at once; 0 means 64. The others wait.
 	MaxOpen int
-	// MinuteCost and MinuteTokens limit the usage of the session at the top and all that work for it in a
-	// minute, in US dollars and tokens; 0: no limit; nil: ten times the usual minute of the session, but at
-	// least 10 dollars, or 10 million tokens of models without a known price.
+	// MinuteCost and MinuteTokens limit the usage of the session at the top and all that work for it in a minute,
+	// in US dollars and tokens; 0 means no limit; nil means ten times the usual minute of the session, but at least
+	// 10 dollars, or 10 million tokens of models without a known price.
 	MinuteCost   *float64
 	MinuteTokens *int64
 
@@ -67,10 +68,10 @@ type Team struct {
 	// holds says that the session's requests are checked, against its own limits and those of all sessions
 	// above.
 	holds bool
-	// patience is how long the session waits for its model; nil: it does not.
+	// patience is how long the session waits for its model; nil means it does not.
 	patience func(llm.Kind) time.Duration
 	walls    tool.Walls // of the session
-	// mayGive lists the tools of the session that its children can have; nil: all.
+	// mayGive lists the tools of the session that its children can have; nil means all.
 	mayGive func(ctx context.Context) []string
 	depth   int // of the session: 0 at the top
 
@@ -84,7 +85,7 @@ type Team struct {
 	idle      map[string]*resting       // members of the team that don't work, by session id
 	told      map[string]bool           // keys of the tasks that members were told of
 	alarm     *time.Timer               // for the next task that can't be claimed yet
-	room      chan struct{}             // closed when a child has returned; nil: nothing waits for that
+	room      chan struct{}             // closed when a child has returned; nil means nothing waits for that
 	left      map[string]childUsage     // by children that no longer work, and whose return the session may not have seen yet
 	questions map[questionKey]*question // of working children, or those that worked when the program was started
 	listed    listed
@@ -103,14 +104,14 @@ type childUsage struct {
 // Order describes a child.
 type Order struct {
 	Role  skill.Role
-	Name  string // chosen name of a member of the team; empty: it ends with its task
+	Name  string // chosen name of a member of the team; empty means it ends with its task
 	Task  string
-	Tools []string  // the parent's tools that it gets; nil: see Role
-	Model string    // as Role.Model; empty: see there
+	Tools []string  // the parent's tools that it gets; nil means see Role
+	Model string    // as Role.Model; empty means see there
 	Mode  tool.Mode // permission mode, no wider than the parent's
 	Route string    // the parent's model, "provider/model"
-	Copy  *Copy     // where it works; nil: in its parent's folder
-	Team  *Team     // for children of its own; nil: it may have none
+	Copy  *Copy     // where it works; nil means in its parent's folder
+	Team  *Team     // for children of its own; nil means it may have none
 	Rules []string  // those that the person allowed its parent for the session
 	// WithLimits returns a model whose requests are limited like those of the agent's session and of those above, for
 	// requests outside of its conversation.
@@ -119,16 +120,16 @@ type Order struct {
 	Limited bool
 
 	MaxTurns int           // of a run
-	MaxCost  float64       // US dollars; 0: its parent's limit
-	MaxTime  time.Duration // of a run; 0: no limit of its own
+	MaxCost  float64       // US dollars; 0 means its parent's limit
+	MaxTime  time.Duration // of a run; 0 means no limit of its own
 
 	background bool
-	planner    string      // who approves its plan: "lead" or "person"; empty: it needs no approval, or has it
-	fork       string      // session of which it begins as a copy; empty: none
-	call       *singleCall // its only call, without a model; nil: it has a model
+	planner    string      // who approves its plan: "lead" or "person"; empty means it needs no approval, or has it
+	fork       string      // session that it begins as a copy of; empty means none
+	call       *singleCall // its only call, without a model; nil means it has a model
 	step       bool        // it works for a step of a workflow, and so alone
-	result     *result     // its required result; nil: text
-	check      *check      // the check that it must run at the end; nil: none
+	result     *result     // its required result; nil means text
+	check      *check      // the check that it must run at the end; nil means none
 }
 
 // Copy is a separate workspace.

@@ -34,8 +34,8 @@ type mind struct {
 	mu    sync.Mutex
 	says  func(task string, turn int, req llm.Request) (llm.Parts, error)
 	asked int
-	costs func(req llm.Request) llm.Usage // nil: ten tokens, and one of a reply
-	price *llm.Price                      // nil: ten cents a token of a reply
+	costs func(req llm.Request) llm.Usage // nil means ten tokens, and one of a reply
+	price *llm.Price                      // nil means ten cents a token of a reply
 
 	prompts int // tokens, as far as costs counts them
 }
@@ -104,14 +104,14 @@ type house struct {
 	adjust func(a *inspan.Agent)
 	trees  *worktree.Store
 	open3  bool   // at most three work at once
-	guest  string // isolation of the kind guest; empty: there is no such kind
+	guest  string // isolation of the kind guest; empty means there is no such kind
 	env    func(root string) tool.Env
 	hooks  []tool.Hook
 	more   []skill.Role
 	orders []subagent.Order
-	minute *float64    // dollars of the tree; nil: no bound
-	store  store.Store // nil: in dir
-	usual  bool        // there is the bound that sessions have where nobody has set one
+	minute *float64    // dollars of the tree; nil means no bound
+	store  store.Store // nil means in dir
+	usual  bool        // there is the bound that sessions have where no one has set one
 	mu     sync.Mutex
 }
 
@@ -351,7 +351,7 @@ func TestFifty(t *testing.T) {
 func TestBudgetHoldsTheTree(t *testing.T) {
 	const leaves = 8
 	h := newHouse(t, fan(leaves, func(int, int) (llm.Parts, error) {
-		return llm.Parts{call(fmt.Sprint("x", time.Now().UnixNano()), "look", nil)}, nil // for ever
+		return llm.Parts{call(fmt.Sprint("x", time.Now().UnixNano()), "look", nil)}, nil // forever
 	}), looking(nil))
 	h.adjust = func(a *inspan.Agent) {
 		if a.Limits.Turns == 0 {

@@ -36,7 +36,7 @@ type declaration struct {
 	timeout     time.Duration
 }
 
-// effects is what a program declares to do. The zero value declares nothing.
+// effects are the effects that a program declares. The zero value declares nothing.
 type effects struct {
 	read, write bool
 	network     []string

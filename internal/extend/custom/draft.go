@@ -24,7 +24,7 @@ const (
 	MaxDraft = 512 << 10 // bytes of the JSON of the whole draft
 )
 
-// Draft is a tool that a model has written and nobody has approved.
+// Draft is a tool that a model has written and no one has approved.
 type Draft struct {
 	Kind        string          `json:"kind"`
 	Name        string          `json:"name"`
@@ -135,8 +135,8 @@ func (d Draft) declared() (declaration, error) {
 	return decode(data)
 }
 
-// declaration returns what the program prints about itself. The effects of a script are those of its calls, so
-// its declaration says that it has no others.
+// declaration returns the description that the program prints of itself. The effects of a script are those of its
+// calls, so its declaration says that it has no others.
 func (d Draft) declaration() ([]byte, error) {
 	out := struct {
 		Name        string          `json:"name"`

@@ -119,7 +119,7 @@ func (in Installed) Write(root, below string) error {
 		if name == runFile || name == CodeFile {
 			mode = 0o755
 		}
-		syscall.ForkLock.RLock() // a process that starts meanwhile would hold the file open, and nobody could run it
+		syscall.ForkLock.RLock() // a process that starts meanwhile would hold the file open, and no one could run it
 		err = errors.Join(err, dir.WriteFile(path.Join(made, name), content, mode))
 		syscall.ForkLock.RUnlock()
 	}

@@ -101,8 +101,8 @@ func parts(v any) iter.Seq2[string, any] {
 	}
 }
 
-// keywords returns the weight of what a schema refers to. It checks types, since some vendors refuse every
-// request with an unknown type in a schema.
+// keywords returns the weight of the definitions that a schema refers to. It checks types, since some vendors
+// refuse every request with an unknown type in a schema.
 func (s *scale) keywords(m map[string]any) (int, error) {
 	if t, is := m["type"].(string); is && !slices.Contains([]string{"object", "array", "string", "number", "integer", "boolean", "null"}, t) {
 		return 0, fmt.Errorf("has the type %q, which there is not", text.Clip(t, 80))

@@ -257,7 +257,7 @@ func (r claudeReply) decide(p tool.Point) (out tool.Outcome, note string, err er
 	return out, "", nil
 }
 
-// verdict returns what the hook says about a call. The fields at the top level are the older form.
+// verdict returns the hook's verdict on a call. The fields at the top level are the older form.
 func (r claudeReply) verdict(c *tool.Call) (out tool.Outcome, err error) {
 	decision, reason := r.Specific.Decision, r.Specific.Reason
 	if decision == "" {

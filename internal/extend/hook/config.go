@@ -13,7 +13,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// What happens when a hook fails.
+// Reactions to the failure of a hook.
 const (
 	Ignore = "ignore" // people see a warning, and the session continues
 	Deny   = "deny"   // the guarded action is denied
@@ -38,8 +38,8 @@ type Config struct {
 	Command string `toml:"command"`
 	// Args, if not nil, makes Command a program that is run with these arguments, without a shell.
 	Args []string `toml:"args"`
-	// Hosts, Read and Write are what the sandbox opens to Command: hosts, and absolute paths outside of the
-	// workspace. Read and Write only count in the person's own settings.
+	// The sandbox opens Hosts, Read and Write to Command: hosts, and absolute paths outside of the workspace. Read
+	// and Write only count in the person's own settings.
 	Hosts []string `toml:"hosts"`
 	Read  []string `toml:"read"`
 	Write []string `toml:"write"`
@@ -66,8 +66,8 @@ type Config struct {
 	// Kind is the kind of agent whose file has the hook: it runs in sessions of such agents, whose end is
 	// SubagentStop for it. Empty means that it is from the settings.
 	Kind string `toml:"-"`
-	// Broken is why a guard in a file can't run as written: instead, it denies what it might guard. Empty means that it
-	// can run.
+	// Broken is the reason why a guard in a file can't run as written: instead, it denies what it might guard.
+	// Empty means that it can run.
 	Broken string `toml:"-"`
 	// PluginRoot is the value of CLAUDE_PLUGIN_ROOT for a hook of Claude Code. Empty means unset.
 	PluginRoot string `toml:"-"`
@@ -80,7 +80,7 @@ func (c Config) Check() error {
 	return err
 }
 
-// compile returns the matcher, also with an error if the matcher can be read, and otherwise the zero one.
+// compile returns the matcher, even with an error if the matcher can be read, and otherwise the zero one.
 func (c Config) compile() (matcher, error) {
 	if c.Broken != "" {
 		m, _ := newMatcher(c.Match, c.Claude)

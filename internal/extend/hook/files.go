@@ -169,7 +169,7 @@ func (r *reading) handler(at string, e known, match string, raw json.RawMessage)
 	}
 }
 
-// unsupported returns an error for what Claude Code has and inspan has not.
+// unsupported returns an error for a feature that Claude Code has and inspan lacks.
 func (h handler) unsupported() error {
 	switch {
 	case slices.Contains([]string{"prompt", "agent", "mcp_tool"}, h.Type):
@@ -180,7 +180,7 @@ func (h handler) unsupported() error {
 	return nil
 }
 
-// check returns an error for what neither has.
+// check returns an error for a feature that neither has.
 func (h handler) check() error {
 	switch {
 	case h.Type != "command" && h.Type != "http":

@@ -148,7 +148,7 @@ func (m matcher) one(name string) bool {
 	})
 }
 
-// subjects returns the values of a point, one of which must match.
+// subjects returns the values of a point; one of them must match.
 func (m matcher) subjects(p tool.Point) []string {
 	switch {
 	case m.claude && (p.Moment == tool.AgentStart || p.Moment == tool.AgentStop):

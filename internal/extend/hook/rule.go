@@ -35,8 +35,8 @@ func (c Config) ofLead(p tool.Point) bool {
 	return c.Claude && slices.Contains([]string{"SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"}, c.event(p))
 }
 
-// fits reports whether a call fits a rule such as "Bash(git *)". What can't be
-// told for certain fits: the hook looks for itself.
+// fits reports whether a call fits a rule such as "Bash(git *)". An uncertain case counts as a match, because the
+// hook decides for itself.
 func fits(rule string, p tool.Point) bool {
 	name, pattern, has := strings.Cut(strings.TrimSpace(rule), "(")
 	pattern = strings.TrimSuffix(pattern, ")")

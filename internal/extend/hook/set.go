@@ -16,7 +16,7 @@ import (
 
 // Func is a hook in form of a Go function.
 type Func struct {
-	On    []tool.Moment // empty: all
+	On    []tool.Moment // empty means all
 	Match string        // as in [Config]
 	// Run has the contract of [tool.Hook.At]. A panic counts as an error.
 	Run func(ctx context.Context, p tool.Point) (tool.Outcome, error)

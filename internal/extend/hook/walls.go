@@ -58,7 +58,7 @@ func redirected(segment, path string) bool {
 
 // create creates a missing file as the shell would: a box only opens existing files.
 func create(path string) {
-	if f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err == nil { // else the hook says why
+	if f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err == nil { // else the hook gives the reason why
 		_ = f.Close()
 	}
 }

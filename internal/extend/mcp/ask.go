@@ -16,7 +16,7 @@ import (
 const maxAsked = 32 << 10 // bytes of a schema of what is asked
 
 // elicit asks the person the server's question, through the call that the server works for; it declines if no
-// running call can ask. Forms for secrets are declined: nobody here could tell where the answer goes.
+// running call can ask. Forms for secrets are declined: no one here could tell where the answer goes.
 func (c *client) elicit(ctx context.Context, by *patience, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	declined, cancelled := &sdk.ElicitResult{Action: "decline"}, &sdk.ElicitResult{Action: "cancel"}
 	if by == nil {

@@ -14,10 +14,10 @@ import (
 // Authorizer has access tokens for servers over HTTP that require authorization. It must be safe for concurrent
 // use.
 type Authorizer interface {
-	// Token returns the token for a server; nil: the person has to log in.
+	// Token returns the token for a server; nil means the person has to log in.
 	Token(ctx context.Context, s Server) (Pass, error)
-	// Renew returns a token that replaces one that the server has refused with a challenge (WWW-Authenticate);
-	// nil: the person has to log in.
+	// Renew returns a token that replaces one that the server has refused with a challenge (WWW-Authenticate); nil
+	// means the person has to log in.
 	Renew(ctx context.Context, s Server, refused Pass, challenge string) (Pass, error)
 }
 
@@ -111,8 +111,8 @@ var (
 	errProof = errors.New("it does not take the proof that the token is ours (DPoP): is the clock of this machine right?")
 )
 
-// tried sends a request once, with a new proof. Unproven is why the proof was refused, nil if it was not: then
-// logging in does not help.
+// tried sends a request once, with a new proof. Unproven is the reason why the proof was refused, nil if it was
+// not: then logging in does not help.
 func (r *remote) tried(req *http.Request, pass Pass) (resp *http.Response, unproven, err error) {
 	req = req.Clone(req.Context())
 	if pass != nil {

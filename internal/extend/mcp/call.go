@@ -179,7 +179,7 @@ func (c caller) run(ctx context.Context, call *tool.Call) (out tool.Result, _ er
 	return out, nil
 }
 
-// send sends the call and returns its result, also if the server returns it as a task.
+// send sends the call and returns its result, even if the server returns it as a task.
 func (c caller) send(ctx context.Context, conn *client, by *patience,
 	params *sdk.CallToolParams, tell func(string),
 ) (*sdk.CallToolResult, error) {

@@ -23,9 +23,9 @@ type client struct {
 	server  Server
 	life    context.Context //nolint:containedctx // ends with the connection, as all that goes on for it must
 	cancel  context.CancelCauseFunc
-	program *program // nil: it is reached over HTTP
+	program *program // nil means it is reached over HTTP
 	session *sdk.ClientSession
-	conn    sdk.Connection // of the transport; nil: there is none yet
+	conn    sdk.Connection // of the transport; nil means there is none yet
 	done    chan struct{}  // closed when the connection is over
 	changed chan struct{}  // holds one token when the tools or prompts may have changed
 	working sync.WaitGroup
@@ -78,7 +78,7 @@ func (m *Manager) try(ctx context.Context, server Server, legacy bool) (_ *clien
 		c.close()
 		var silent *silentError
 		if errors.As(err, &silent) && c.program != nil { // it may have waited for what it does not get
-			err = c.program.blamed(err)
+			err = c.program.withRefusals(err)
 		}
 		return nil, nil, 0, err
 	}
@@ -149,7 +149,7 @@ func (c *client) transport(m *Manager, server Server, legacy bool) (sdk.Transpor
 		return nil, err
 	}
 	c.program = p
-	c.working.Go(p.see)
+	c.working.Go(p.awaitExit)
 	return p.transport(), nil
 }
 

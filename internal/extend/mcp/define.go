@@ -88,7 +88,7 @@ func (c *client) list(ctx context.Context) (*toolset, error) {
 }
 
 // defined returns the definitions of tools. Required names those that can only be called as tasks, which is not
-// part of what a person approves.
+// part of the definition that a person approves.
 func (c *client) defined(tools []*sdk.Tool, required map[string]bool) (*toolset, error) {
 	set, err := define(c.server, tools)
 	if err != nil {

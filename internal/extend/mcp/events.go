@@ -83,7 +83,7 @@ func headerText(s string) string {
 type answer struct {
 	io.ReadCloser
 	change func(message []byte) []byte
-	left   *bytes.Reader // nil: it was not read yet
+	left   *bytes.Reader // nil means it was not read yet
 	err    error
 }
 

@@ -204,7 +204,7 @@ func (f field) offers() []string {
 	return out
 }
 
-// read converts an answer to a value. The error says what would fit.
+// read converts an answer to a value. The error describes a fitting answer.
 func (f field) read(answer string) (any, error) {
 	answer = strings.TrimSpace(answer)
 	switch {

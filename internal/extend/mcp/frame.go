@@ -16,7 +16,7 @@ const (
 	maxKept  = 1 << 20  // bytes of buffer that are kept between messages
 )
 
-// frames passes on a server's output, one message per line. Other lines go to noise, as many programs print
+// frames passes on a server's output, one message per line. Other lines go to noise, because many programs print
 // greetings and logs on standard output. Everything after an error is dropped.
 type frames struct {
 	to    io.Writer
@@ -83,7 +83,7 @@ func orphan(line []byte) bool {
 	return json.Unmarshal(line, &m) == nil && m.Error != nil && (m.ID == nil || string(m.ID) == "null")
 }
 
-// messages returns the part of a line that the SDK can read: a message, or those of a batch; nil: nothing. The
+// messages returns the part of a line that the SDK can read: a message, or those of a batch; nil means nothing. The
 // SDK would end the connection at anything else.
 func messages(line []byte) []byte {
 	list := each(line)

@@ -65,7 +65,7 @@ func (m *Manager) freed(s *slot, offered *definition) bool {
 
 const maxNamed = 5 // tools that are held back and named
 
-// holding says which tools of a server are held back, and why; empty: none. The lock is held.
+// holding says which tools of a server are held back, and why; empty means none. The lock is held.
 func (m *Manager) holding(s *slot) string {
 	agreed := m.agreed(s)
 	known := map[string]bool{}
@@ -123,7 +123,7 @@ func (m *Manager) agreed(s *slot) *toolset {
 		if s.unread = err != nil; s.unread {
 			s.why = "what was agreed to can't be read: " + err.Error()
 		}
-		if pin != nil || s.unread { // else what is known here stands, as it could not be kept
+		if pin != nil || s.unread { // else what is known here stands, because it could not be kept
 			s.pin = pin
 		}
 	}

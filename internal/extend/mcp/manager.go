@@ -46,31 +46,31 @@ const (
 type Manager struct {
 	// Env starts programs, in a box of Level that opens the hosts of the server.
 	Env tool.Env
-	// Level is the sandbox level of programs; empty: [tool.BoxWorkspace].
+	// Level is the sandbox level of programs; empty means [tool.BoxWorkspace].
 	Level tool.Level
 	// HTTP returns the client for a remote server; it must restrict requests to that server, as
-	// [netguard.Guard.Client] does. Its timeout is not used, and redirects are not followed. Nil: remote
+	// [netguard.Guard.Client] does. Its timeout is not used, and redirects are not followed. Nil means remote
 	// servers can't be reached.
 	HTTP func(Server) *http.Client
 	// Servers are the session's servers. If two have the same name, the first counts.
 	Servers []Server
-	// Expand returns the value of a variable in a server's configuration; empty: there is none. Nil: there are
-	// no variables.
+	// Expand returns the value of a variable in a server's configuration; empty means there is none. Nil means
+	// there are no variables.
 	Expand func(s Server, name string) string
-	// Withheld reports whether a variable has a value that the server does not get before the settings name it.
-	// Nil: nothing is withheld.
+	// Withheld reports whether a variable has a value that the server does not get before the settings name it. Nil
+	// means nothing is withheld.
 	Withheld func(s Server, name string) bool
 	// Auth has access tokens for servers over HTTP. May be nil.
 	Auth Authorizer
-	// Pins stores the approved definitions. Zero: all definitions are approved.
+	// Pins stores the approved definitions. Zero means all definitions are approved.
 	Pins Pins
-	// Sample lets a model answer a server's request, after the person has approved it. Nil: servers are told
+	// Sample lets a model answer a server's request, after the person has approved it. Nil means servers are told
 	// that they can't ask a model.
 	Sample func(ctx context.Context, req llm.Request) (reply *llm.Reply, cost float64, err error)
 	// Warn is called with warnings for the person that say what to do. A problem is reported once for as long
 	// as it stays the same. May be nil.
 	Warn func(text string)
-	// Patience is how long a server may take to connect; 0: 15 seconds.
+	// Patience is how long a server may take to connect; 0 means 15 seconds.
 	Patience time.Duration
 
 	mu      sync.Mutex
@@ -80,7 +80,7 @@ type Manager struct {
 	closed  bool
 	told    map[string]bool
 	news    chan struct{} // closed when something has changed with a server
-	soon    *time.Timer   // until those that rest are connected to; nil: that was not asked for
+	soon    *time.Timer   // until those that rest are connected to; nil means that was not asked for
 	working sync.WaitGroup
 
 	starting chan struct{} // has one entry for each program that is being started
@@ -93,9 +93,9 @@ type slot struct {
 	state   State
 	why     string
 	since   time.Time
-	client  *client  // nil: it is not connected
-	tools   *toolset // as the server defines them now; nil: it is not connected
-	pin     *toolset // as they were agreed to; nil: they never were
+	client  *client  // nil means it is not connected
+	tools   *toolset // as the server defines them now; nil means it is not connected
+	pin     *toolset // as they were agreed to; nil means they never were
 	looked  bool     // pin has been looked for
 	unread  bool     // it can't be read, so that nothing is agreed to
 	prompts []Prompt
@@ -122,7 +122,7 @@ func (m *Manager) Start() {
 }
 
 // Rest is like Start, but leaves servers whose tools are approved: these tools are offered, and the Manager
-// connects when somebody waits for the server or calls a tool, or after Ready.
+// connects when someone waits for the server or calls a tool, or after Ready.
 func (m *Manager) Rest() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -197,7 +197,8 @@ func (m *Manager) ring() {
 	m.news = make(chan struct{})
 }
 
-// Again connects in the background to a server that was given up or is off. The error says why that can't help.
+// Again connects in the background to a server that was given up or is off. The error gives the reason why that
+// can't help.
 func (m *Manager) Again(server string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -342,8 +343,8 @@ func (m *Manager) Settle(ctx context.Context) {
 }
 
 // Meet is like Settle, but only waits for servers about which nothing is known yet, and calls tell with their
-// names. A server that was waited for until the deadline of ctx is not waited for again, also by other
-// processes, until it has answered once or a day has passed.
+// names. A server that was waited for until the deadline of ctx is not waited for again, even by other processes,
+// until it has answered once or a day has passed.
 func (m *Manager) Meet(ctx context.Context, tell func(names []string)) {
 	unmet := func(s *slot) bool { return s.state == Connecting && m.agreed(s) == nil && !s.silent }
 	names := func() []string {

@@ -9,8 +9,8 @@ import (
 	"github.com/inspan/inspan/internal/extend/mcp"
 )
 
-// TestASilentServerIsWaitedForOnce checks that a server that does not answer costs one run its patience, and none after
-// it until it is another one or has answered.
+// TestASilentServerIsWaitedForOnce checks that a server that does not answer costs one run its patience, and none
+// after it until it is another or has answered.
 func TestASilentServerIsWaitedForOnce(t *testing.T) {
 	t.Parallel()
 	pins := mcp.Pins{Dir: t.TempDir()}

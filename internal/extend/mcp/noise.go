@@ -133,7 +133,7 @@ func plainAnswer(call, data []byte) []byte {
 	return data
 }
 
-// called returns the id of the call in a request; nil: it has none.
+// called returns the id of the call in a request; nil means it has none.
 func called(req *http.Request) []byte {
 	if req.Method != http.MethodPost || req.GetBody == nil {
 		return nil

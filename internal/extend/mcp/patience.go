@@ -77,8 +77,8 @@ func (p *patience) within(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { stop(); cancel() }
 }
 
-// whom returns the call that a server's question belongs to: servers do not say, and the newest call is the
-// most likely. Nil: no running call can ask.
+// whom returns the call that a server's question belongs to: servers do not say, and the newest call is the most
+// likely. Nil means no running call can ask.
 func (c *client) whom() *patience {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,9 +21,9 @@ import (
 // wire.
 const maxPin = 4 * maxDefined
 
-// Pins stores each tool's definition at its approval: at the first connection, as the person has approved the
-// server, or by [Manager.Agree]. So tools can also be offered before a server is connected. The zero value
-// stores nothing.
+// Pins stores each tool's definition at its approval: at the first connection, because the person has approved the
+// server, or by [Manager.Agree], so tools can also be offered before a server is connected. The zero value stores
+// nothing.
 //
 // There is a file for each server, mode 0600, replaced as a whole. Several processes may use one folder.
 type Pins struct {

@@ -23,7 +23,7 @@ type remote struct {
 	url     *url.URL
 	server  Server
 	headers map[string]string // by canonical names
-	auth    Authorizer        // nil: there are no tokens
+	auth    Authorizer        // nil means there are no tokens
 	fail    func(error)       // ends the connection
 	sift    sift              // of what it sends
 	nonce   atomic.Value      // string: the newest that the server wants to be signed (DPoP-Nonce)

@@ -68,7 +68,7 @@ func TestKnownServersRest(t *testing.T) {
 		}
 	}
 
-	// Nobody agrees to one that is unpinned, so nothing of it is kept, and nothing held back.
+	// No one agrees to one that is unpinned, so nothing of it is kept, and nothing held back.
 	server.Unpinned = true
 	left, err := os.ReadDir(pins.Dir)
 	if err != nil {

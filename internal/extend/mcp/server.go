@@ -30,14 +30,14 @@ type Server struct {
 	Name string // [A-Za-z0-9_-]{1,40}
 
 	Command []string          // a program, looked up in PATH, and its arguments
-	Env     map[string]string // beside what every command finds in its environment
-	Dir     string            // working directory, from the workspace; empty: the workspace
+	Env     map[string]string // in addition to what every command finds in its environment
+	Dir     string            // working directory, from the workspace; empty means the workspace
 	Hosts   []string          // that the program may reach, as in [tool.Box]
-	Read    []string          // absolute paths that it may read beside the workspace, such as where it is installed
+	Read    []string          // absolute paths that it may read in addition to the workspace, such as where it is installed
 	Write   []string          // absolute paths that it may change too, such as where it keeps what it knows
 
 	URL     string            // http, https, ws or wss
-	Kind    string            // one of the kinds; empty: told by Command or URL
+	Kind    string            // one of the kinds; empty means told by Command or URL
 	Headers map[string]string // of each request
 	// Auth has tokens for this server alone, instead of the manager's. May be nil.
 	Auth Authorizer
@@ -47,15 +47,15 @@ type Server struct {
 	Dial func(ctx context.Context) (io.ReadWriteCloser, error)
 
 	Source string // User, Project, Client, or "plugin NAME"
-	// Unpinned accepts the server's tools as they are and stores nothing about them: nobody is present to
-	// approve them, and other sessions may use the name for another server.
+	// Unpinned accepts the server's tools as they are and stores nothing about them: no one is present to approve
+	// them, and other sessions may use the name for another server.
 	Unpinned bool
 	// Trust says that the server's claims about its tools are believed. It only counts for the user's own
 	// servers.
 	Trust bool
 	// Bare lets the program run without a sandbox. It only counts for the user's own servers.
 	Bare    bool
-	Timeout time.Duration // of one call; 0: 2 minutes
+	Timeout time.Duration // of one call; 0 means 2 minutes
 	Only    []string      // its tools that are used; none: all
 	Without []string      // its tools that are not used
 	Off     bool
@@ -129,7 +129,7 @@ func (e *finalError) Unwrap() error { return e.error }
 
 func final(format string, args ...any) error { return &finalError{fmt.Errorf(format, args...)} }
 
-// Check returns what is wrong with a server's configuration.
+// Check returns the fault of a server's configuration.
 func (s Server) Check() error {
 	if s.Name == "" || len(s.Name) > 40 || strings.Trim(s.Name, letters) != "" {
 		return fmt.Errorf("%q is not a valid name of a server; use 1 to 40 letters, digits, _ and -", text.Cut(s.Name, 60))

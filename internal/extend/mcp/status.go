@@ -34,9 +34,9 @@ type Status struct {
 	Version  string        // what the server calls itself
 	Tools    int           // that it defines, or did when it was connected last
 	Tokens   int           // of their definitions, about; they are paid for with each request
-	Digest   string        // of the definitions, for Agree; empty: not connected
-	Latency  time.Duration // until it answered when its tools were read last; 0: not connected
-	Typical  time.Duration // of its calls: half of the last 64 took less; 0: there were none
+	Digest   string        // of the definitions, for Agree; empty means not connected
+	Latency  time.Duration // until it answered when its tools were read last; 0 means not connected
+	Typical  time.Duration // of its calls: half of the last 64 took less; 0 means there were none
 	Restarts int
 }
 

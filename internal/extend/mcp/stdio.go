@@ -54,7 +54,7 @@ type program struct {
 	dead    chan struct{} // closed when the process has ended
 
 	mu  sync.Mutex
-	why error // how it ended; nil: it runs
+	why error // how it ended; nil means it runs
 }
 
 // startProgram starts the process of a server; the caller then calls see. Skipped is called for lines that are
@@ -110,7 +110,7 @@ func (s Server) box(ctx context.Context, env tool.Env, level tool.Level) tool.Bo
 	b.Hosts = slices.Concat(s.Hosts, registries(s.Command[0]))
 	b.Cache = strings.Join(append([]string{"mcp", s.Source}, s.Command...), "\x00") // so that it is fetched once
 	read := s.Read
-	if s.Own() { // else a file of a repository opens folders
+	if s.Own() { // otherwise a file of a repository could open folders
 		read = slices.Concat(read, keep.Installed(s.Command), []string{s.Dir})
 	}
 	for paths, into := range map[*[]string]*[]string{&read: &b.Read, &s.Write: &b.Write} {
@@ -123,8 +123,8 @@ func (s Server) box(ctx context.Context, env tool.Env, level tool.Level) tool.Bo
 	return b
 }
 
-// registries returns the hosts from which a package runner downloads the server, as most published
-// configurations do.
+// registries returns the hosts that a package runner downloads the server from, as most published configurations
+// do.
 func registries(program string) []string {
 	switch strings.TrimSuffix(filepath.Base(program), ".cmd") {
 	case "npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "bun":
@@ -173,8 +173,8 @@ func (p *program) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// see waits for the end of the process and cleans up.
-func (p *program) see() {
+// awaitExit waits for the end of the process and cleans up.
+func (p *program) awaitExit() {
 	code, err := p.process.Wait()
 	switch {
 	case err != nil:
@@ -194,7 +194,7 @@ func (p *program) see() {
 			err = fmt.Errorf("%w; it runs in the sandbox, where --host HOST of 'inspan mcp add' (hosts = [...] in the settings) opens a host to it", err)
 		}
 	}
-	p.end(p.blamed(err))
+	p.end(p.withRefusals(err))
 	_ = p.into.CloseWithError(io.EOF) // never fails
 	_ = p.out.Close()
 	if l, ok := p.process.(tool.Leaver); !ok || l.Left() {
@@ -204,9 +204,9 @@ func (p *program) see() {
 	close(p.dead)
 }
 
-// blamed adds to an error what the sandbox refused to the program, and how to allow it. It waits for the
+// withRefusals adds to an error what the sandbox refused to the program, and how to allow it. It waits for the
 // program's end.
-func (p *program) blamed(err error) error {
+func (p *program) withRefusals(err error) error {
 	for i, refused := range p.refused() {
 		if i == mostRefused {
 			break
@@ -220,7 +220,7 @@ func (p *program) blamed(err error) error {
 	return err
 }
 
-// refused returns what the sandbox refused to the program.
+// refused returns the accesses that the sandbox refused to the program.
 func (p *program) refused() []string {
 	if r, ok := p.process.(tool.Refuser); ok {
 		return r.Refused()
@@ -258,7 +258,7 @@ func (p *program) end(err error) {
 	}
 }
 
-// ended returns why the program ended, nil while it runs.
+// ended returns the reason why the program ended, nil while it runs.
 func (p *program) ended() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -39,7 +39,7 @@ func (f *follower) answer(ctx context.Context, asks map[string]json.RawMessage) 
 	}
 	_, err := f.send(ctx, "tasks/update", f.answers)
 	if err != nil {
-		return f.final(err) // nil: they are sent again
+		return f.final(err) // nil means they are sent again
 	}
 	clear(f.answers)
 	return nil

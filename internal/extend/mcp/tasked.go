@@ -11,7 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The SDK does not know tasks: of a response that is one it keeps nothing but _meta. So the task is moved there
+// The SDK does not know tasks: of a response that is one it keeps nothing but _meta, so the task is moved there
 // before the SDK reads it.
 
 // taskKey is where a task is kept in the _meta of a response.

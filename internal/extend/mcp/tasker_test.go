@@ -25,7 +25,7 @@ import (
 type tasker struct {
 	old  bool   // it only knows initialize
 	list string // the answer to tools/list, instead of its tools
-	path string // where it writes what it has seen; empty: nowhere
+	path string // where it writes what it has seen; empty means nowhere
 
 	mu   sync.Mutex
 	gets map[string]int    // of each task

@@ -40,7 +40,7 @@ type follower struct {
 	answers sdk.InputResponseMap
 
 	fetches bool           // the task is one of a revision in which its result is fetched
-	early   <-chan brought // what comes of a request for the result that goes on; nil: there is none
+	early   <-chan brought // what comes of a request for the result that goes on; nil means there is none
 }
 
 func (c caller) follower(conn *client, by *patience, tell func(string)) *follower {
@@ -135,7 +135,7 @@ func (f *follower) run(ctx context.Context) (*sdk.CallToolResult, error) {
 	return nil, ctx.Err()
 }
 
-// rest waits until the next poll; false: the call no longer waits.
+// rest waits until the next poll; false means the call no longer waits.
 func (f *follower) rest(ctx context.Context) bool {
 	wait := usualPoll
 	if ms := cmp.Or(f.last.Poll, f.last.OldPoll); ms != nil {
@@ -183,7 +183,7 @@ func (f *follower) send(ctx context.Context, method string, answers sdk.InputRes
 	return reply.data, nil
 }
 
-// final returns the meaning of a permanent error; nil: it may be temporary.
+// final returns the meaning of a permanent error; nil means it may be temporary.
 func (f *follower) final(err error) error {
 	var answer *jsonrpc.Error
 	switch {

@@ -136,9 +136,9 @@ func throughTasks(t *testing.T, h *house) {
 func TestTasksThatGoWrong(t *testing.T) {
 	for name, c := range map[string]struct {
 		said, err string
-		cancelled bool          // the server is told that nobody waits
-		took      time.Duration // at most; 0: some seconds
-		gets      int           // how often it is asked for; 0: that is not looked at
+		cancelled bool          // the server is told that no one waits
+		took      time.Duration // at most; 0 means some seconds
+		gets      int           // how often it is asked for; 0 means that is not looked at
 	}{
 		"already":    {said: "done", took: 20 * time.Millisecond, gets: 1},
 		"hiccup":     {said: "done", gets: 4},
@@ -180,7 +180,7 @@ func TestTasksThatGoWrong(t *testing.T) {
 				t.Cleanup(h.Close)
 				asked := &person{answers: []string{"Ulm"}}
 				if h.ask = asked.ask; name == "asks" {
-					h.ask = nil // nobody is there
+					h.ask = nil // no one is there
 				}
 				h.begin("own", mcp.Ready)
 				began := time.Now()

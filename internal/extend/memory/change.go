@@ -95,7 +95,7 @@ func (s *Store) vouch(ctx context.Context, scope Scope, files []written) error {
 	return nil
 }
 
-// prepare completes an entry for storing, or returns why it can't be stored.
+// prepare completes an entry for storing, or returns the reason why it can't be stored.
 func (s *Store) prepare(e Entry, topicText string) (Entry, error) {
 	for _, said := range append([]string{e.Text, e.Source, e.ID, e.Topic, topicText}, e.Supersedes...) {
 		if what := s.secret(said); what != "" {
@@ -202,7 +202,7 @@ func (f *file) accept(e Entry, today time.Time) (gone []item, err error) {
 		ErrFull, f.path, len(f.lines), f.size(), MaxLines, MaxBytes, stale)
 }
 
-// insert inserts a line behind the last entry, or at the end.
+// insert inserts a line after the last entry, or at the end.
 func (f *file) insert(line string) {
 	if len(f.lines) == 0 {
 		f.lines = []string{"# Memory\n", "\n", line + "\n"}

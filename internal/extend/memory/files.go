@@ -169,7 +169,7 @@ func (f home) lock(ctx context.Context) (unlock func(), err error) {
 	return func() { _ = l.Close() }, nil
 }
 
-// sweep removes what killed writers left behind. Under the lock nobody else is writing.
+// sweep removes files that killed writers left behind. Under the lock no one else is writing.
 func (f home) sweep() {
 	for _, dir := range []string{".", topicDir} {
 		for _, e := range f.list(dir) {

@@ -33,7 +33,7 @@ type file struct {
 	items    []item
 	problems []Problem
 
-	unvouched bool // nobody vouches for its content
+	unvouched bool // no one vouches for its content
 }
 
 // parse parses MEMORY.md. It accepts any text.

@@ -22,9 +22,9 @@
 // # Trust
 //
 // Knowledge from a session that had seen unvouched content is marked for good, is marked in the prompt too, and
-// can't supersede anything unmarked. Everything in a file that nobody vouches for counts as marked, see
-// [Store.Vouched]. An entry only supersedes entries of its own scope and of later ones in [Scopes], so a file
-// that comes with a repository can't hide what a person keeps for themselves.
+// can't supersede anything unmarked. Everything in a file that no one vouches for counts as marked, see
+// [Store.Vouched]. An entry only supersedes entries of its own scope and of later ones in [Scopes], so a file that
+// comes with a repository can't hide what a person keeps for themselves.
 package memory
 
 import (
@@ -136,7 +136,7 @@ func (s *Store) today() time.Time {
 	return now().UTC().Truncate(24 * time.Hour)
 }
 
-// vouched reports whether a person vouches for the content of a file. A missing file needs nobody.
+// vouched reports whether a person vouches for the content of a file. A missing file needs no one.
 func (s *Store) vouched(scope Scope, path string, content []byte) bool {
 	return s.Vouched == nil || len(bytes.TrimSpace(content)) == 0 || s.Vouched(scope, path, content)
 }
@@ -166,8 +166,8 @@ func (s *Store) Path(scope Scope, topic string) string {
 type Index struct {
 	Entries  []Listed  // in the order of [Scopes] and of the files, without expired and superseded ones
 	Problems []Problem // they don't affect anything else
-	// Unvouched is how many of the entries come from files that nobody vouches for, see [Store.Vouched]. They
-	// are untrusted, whatever the file says.
+	// Unvouched is how many of the entries come from files that no one vouches for, see [Store.Vouched]. They are
+	// untrusted, whatever the file says.
 	Unvouched int
 
 	left map[Scope]int // entries beyond the limits

@@ -14,7 +14,7 @@ type Topic struct {
 	Name      string
 	Text      string // without hidden characters
 	Untrusted bool   // a part of it was learned in a session that had seen unvouched content, or Unvouched is set
-	Unvouched bool   // nobody vouches for the file, see [Store.Vouched]
+	Unvouched bool   // no one vouches for the file, see [Store.Vouched]
 }
 
 // Topic reads a topic file.

@@ -12,10 +12,10 @@ import (
 // Tokens are the tokens of an account that another program has logged in to.
 type Tokens struct {
 	Access, Refresh string
-	Expires         time.Time // of Access; zero: not known
+	Expires         time.Time // of Access; zero means not known
 	// Auth is how the client authenticates: client_secret_basic, client_secret_post or none.
 	Auth string
-	// Scope and Resource are sent with each refresh. Empty: not sent.
+	// Scope and Resource are sent with each refresh. Empty means not sent.
 	Scope, Resource string
 	Secret          string // of the client
 }

@@ -169,7 +169,7 @@ func signer(text []byte) (crypto.Signer, jwt.SigningMethod, error) {
 	return nil, nil, errors.New("it is not a private key that can sign")
 }
 
-// credential reads a file again each time, as its content may change at any time.
+// credential reads a file again each time, because its content may change at any time.
 func credential(path string) ([]byte, error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil, cmp.Or(err, fmt.Errorf("%s is no file", path))

@@ -114,7 +114,7 @@ func TestAlone(t *testing.T) {
 		if status, _, _ := p.use(t, second); status != 200 || second == first {
 			t.Error(m.id, status)
 		}
-		must(t, c.Login(t.Context(), a, oauth.Browser, oauth.Person{}, "")) // nobody is needed
+		must(t, c.Login(t.Context(), a, oauth.Browser, oauth.Person{}, "")) // no one is needed
 		list, err := c.Accounts(t.Context())
 		if err != nil || len(list) != 1 || list[0].Issuer != p.origin || list[0].Problem != "" {
 			t.Errorf("%s: %+v, %v", m.id, list, err)

@@ -129,7 +129,7 @@ func (t attempt) show(at string) error {
 	return nil
 }
 
-// handler accepts the first response with the state. It refuses all others and changes nothing, as every web
+// handler accepts the first response with the state. It refuses all others and changes nothing, because every web
 // page in the browser can send requests here.
 func (l *listener) handler(state string, answers chan<- response) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

@@ -22,11 +22,11 @@ type server struct {
 	saysIss   bool     // authorization_response_iss_parameter_supported
 	proofs    []string // dpop_signing_alg_values_supported
 
-	audience string   // the resource parameter (RFC 8707); empty: none is sent
-	metadata string   // where the resource described itself; empty: nowhere
+	audience string   // the resource parameter (RFC 8707); empty means none is sent
+	metadata string   // where the resource described itself; empty means nowhere
 	wanted   []string // scopes that the resource names
-	// taken are the proof algorithms that the resource supports; empty: unknown. boundOnly: it accepts no token
-	// without a proof.
+	// taken are the proof algorithms that the resource supports; empty means unknown. boundOnly: it accepts no
+	// token without a proof.
 	taken     []string
 	boundOnly bool
 }
@@ -119,13 +119,13 @@ func fallback(origin string) server {
 		"/authorize", Token: origin + "/token", Register: origin + "/register"}}
 }
 
-// place is an address at which a resource may describe itself, and the identity it may claim there.
+// place is an address where a resource may describe itself, and the identity it may claim there.
 type place struct {
 	at  string
 	ids []string
 }
 
-// resource asks a resource for its description. Nil: it has none.
+// resource asks a resource for its description. Nil means it has none.
 func (w wire) resource(ctx context.Context, id, hint string) (*resource, error) {
 	u, err := address(id, w.local)
 	if err != nil {

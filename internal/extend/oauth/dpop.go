@@ -32,11 +32,11 @@ const (
 // without the key. Printing a Pass shows neither. The zero Pass has none.
 type Pass struct {
 	Token string
-	key   *key // nil: whoever has the token may use it
+	key   *key // nil means anyone with the token may use it
 }
 
-// Apply adds the token to a request that is sent next, and a new proof if it is bound to a key. The nonce is
-// the server's latest (DPoP-Nonce); empty: it gave none.
+// Apply adds the token to a request that is sent next, and a new proof if it is bound to a key. The nonce is the
+// server's latest (DPoP-Nonce); empty means it gave none.
 func (p Pass) Apply(req *http.Request, nonce string) error {
 	if p.Token == "" {
 		return nil
@@ -136,7 +136,7 @@ func (k *key) proof(method string, u *url.URL, nonce, token string) (string, err
 // prover proves to one server that the requests of a login come from the owner of its key.
 type prover struct {
 	key   *key
-	nonce string // that the server gave last; empty: none
+	nonce string // that the server gave last; empty means none
 }
 
 // sign adds a proof to a request. A nil prover adds none.
@@ -172,7 +172,7 @@ func (p *prover) twice(send func() (*fields, error)) (*fields, error) {
 	return f, err
 }
 
-// prover makes the key to which the tokens of a new login are bound. Nil: they are not bound.
+// prover makes the key that the tokens of a new login are bound to. Nil means they are not bound.
 func (a Account) prover(s server, ch challenge, old kept) (*prover, error) {
 	able := a.Resource != "" && slices.Contains(s.proofs, proofAlg) && (len(s.taken) == 0 || slices.Contains(s.taken, proofAlg))
 	switch {
@@ -187,8 +187,8 @@ func (a Account) prover(s server, ch challenge, old kept) (*prover, error) {
 }
 
 // takesBound reports whether a resource supports bound tokens: many don't although their authorization server
-// issues them. Its description counts, then its challenge. Without either, the answer is yes, unless nobody can
-// log in again: then an existing login keeps its kind.
+// issues them. Its description counts, then its challenge. Without either, the answer is yes, unless no one can log
+// in again: then an existing login keeps its kind.
 func (a Account) takesBound(s server, ch challenge, old kept) bool {
 	switch {
 	case len(s.taken) > 0 || ch.dpop:

@@ -46,7 +46,7 @@ func read(t *testing.T, proof string) (header map[string]any, claims jwt.MapClai
 	return token.Header, claims
 }
 
-// keyOf is the public key of a request's proof; empty: it has none.
+// keyOf is the public key of a request's proof; empty means it has none.
 func keyOf(t *testing.T, req *http.Request) string {
 	t.Helper()
 	proof := req.Header.Get("DPoP")
@@ -289,7 +289,7 @@ func TestNoncesOfATokenEndpoint(t *testing.T) {
 		nonces []string // that refusals come with
 		code   string
 		asked  int
-		want   string // of the error; empty: none
+		want   string // of the error; empty means none
 	}{
 		"one":       {[]string{"a"}, "use_dpop_nonce", 2, ""},
 		"two":       {[]string{"a", "b"}, "use_dpop_nonce", 2, "use_dpop_nonce"},

@@ -25,7 +25,7 @@ type idp struct {
 	*httptest.Server
 	about map[string]any
 	reply map[string]any
-	token http.HandlerFunc // in the place of the answer; nil: the answer
+	token http.HandlerFunc // in the place of the answer; nil means the answer
 
 	mu    sync.Mutex
 	forms []url.Values

@@ -42,7 +42,7 @@ func (k kept) pass() Pass {
 	return Pass{Token: k.Access}
 }
 
-// prover returns the proof for the next token request. Nil: none.
+// prover returns the proof for the next token request. Nil means none.
 func (k kept) prover() *prover {
 	if k.Key == nil {
 		return nil

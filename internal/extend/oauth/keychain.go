@@ -30,10 +30,10 @@ import (
 type Keychain struct {
 	// Dir is as in [File].
 	Dir string
-	// Service is the name of the key in the keychain. Empty: "inspan".
+	// Service is the name of the key in the keychain. Empty means "inspan".
 	Service string
-	// Wait is how long the keychain may take to answer, such as while a person unlocks it. It is asked once; if
-	// it does not answer, it is not asked again. 0: 2 s.
+	// Wait is how long the keychain may take to answer, such as while a person unlocks it. It is asked once; if it
+	// does not answer, it is not asked again. 0 means 2 s.
 	Wait time.Duration
 
 	mu    sync.Mutex
@@ -196,7 +196,7 @@ func (s *Keychain) within(ctx context.Context, call func() (string, error)) (str
 	}
 }
 
-// bus says why there is no keychain, if that is known without asking. Asking would start a private bus.
+// bus gives the reason why there is no keychain, if that is known without asking. Asking would start a private bus.
 func bus() error {
 	switch runtime.GOOS {
 	case "darwin", "windows":

@@ -59,8 +59,8 @@ func withKeychain(t *testing.T) {
 	keyring.MockInit()
 }
 
-// TestKeychain seals with a key of the keychain. It runs in a process of its own, as
-// the library can't put the keychain of the system back.
+// TestKeychain seals with a key of the keychain. It runs in a process of its own, because the library can't put the
+// keychain of the system back.
 func TestKeychain(t *testing.T) {
 	alone(t, func(t *testing.T) {
 		withKeychain(t)

@@ -35,7 +35,7 @@ type attempt struct {
 	p      Person
 	s      server
 	scopes []string
-	prover *prover // of the key that the tokens get bound to; nil: they are not
+	prover *prover // of the key that the tokens get bound to; nil means they are not
 }
 
 func (c *Client) login(ctx context.Context, a Account, way Way, p Person, ch challenge) error {
@@ -210,7 +210,7 @@ func (t attempt) byCode(ctx context.Context, redirect string,
 	return t.trade(ctx, who, form)
 }
 
-// page returns the address at which the person logs in.
+// page returns the address where the person logs in.
 func (t attempt) page(who registration, redirect, verifier, state string) (string, error) {
 	more := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier)}
 	if t.s.audience != "" {

@@ -404,7 +404,7 @@ func TestPasting(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string // STATE stands for the state
 		says       bool   // the server says who it is
-		want       string // the error; empty: a login
+		want       string // the error; empty means a login
 	}{
 		{name: "the address", text: "http://127.0.0.1:1/callback?code=c&state=STATE"},
 		{name: "the query", text: "code=c&state=STATE"},

@@ -39,7 +39,7 @@ func (c *Client) Logout(ctx context.Context, name string) error {
 	return nil
 }
 
-// revoke first revokes the token with which new ones could be requested.
+// revoke first revokes the token that could be used to request new ones.
 func (c *Client) revoke(ctx context.Context, data []byte) error {
 	var k kept
 	if err := json.Unmarshal(data, &k); err != nil {

@@ -8,7 +8,7 @@
 //   - If an MCP server and its authorization server support it, a token is bound to a key that is made at the login and
 //     stored with it (DPoP, RFC 9449).
 //   - One process at a time sends a refresh token: it holds a lock of the operating system and reads the stored tokens again
-//     before it asks. So several processes can share a login with a server that accepts each refresh token once.
+//     before it asks, so several processes can share a login with a server that accepts each refresh token once.
 //   - No failure deletes stored tokens. Only the response invalid_grant marks an account as one that needs a login.
 //   - Addresses are https, or http on this machine if the account's own address is on this machine too. Requests with a
 //     credential follow no redirects.
@@ -30,21 +30,21 @@ type Account struct {
 	// Name is the account's name for people, such as "mcp:linear" or "provider:acme", and its key in the store:
 	// at most 256 bytes without control characters.
 	Name string
-	// Resource is the address that the tokens are for, such as an MCP server's. Empty: a model provider, and
+	// Resource is the address that the tokens are for, such as an MCP server's. Empty means a model provider, and
 	// then Server must be complete.
 	Resource string
-	// Server has the known facts about the authorization server. Nil: they are discovered from Resource. With
+	// Server has the known facts about the authorization server. Nil means they are discovered from Resource. With
 	// only its Issuer set, the rest is discovered and the resource must name that issuer.
 	Server *Endpoints
 	// ClientID and ClientSecret were registered in advance. Without an id the client id metadata document is
 	// used, and if the server does not support that, the client registers itself.
 	ClientID, ClientSecret string
-	// Redirect is the redirect address registered for ClientID. Empty: a free port at
+	// Redirect is the redirect address registered for ClientID. Empty means a free port at
 	// http://127.0.0.1/callback. An address of another machine: the person pastes the response.
 	Redirect string
-	// Scopes to request. Empty: those that the challenge or the resource names.
+	// Scopes to request. Empty means those that the challenge or the resource names.
 	Scopes []string
-	// Grant is how tokens are obtained without a person: then Token and Renew never need a login. Empty: a
+	// Grant is how tokens are obtained without a person: then Token and Renew never need a login. Empty means a
 	// person logs in.
 	Grant Grant
 	// KeyFile is the path of a private key (PEM; RSA, ECDSA or Ed25519) that authenticates ClientID instead of
@@ -55,7 +55,7 @@ type Account struct {
 	Identity *IdentityProvider
 }
 
-// Endpoints are the addresses of an authorization server; empty: it has no such endpoint.
+// Endpoints are the addresses of an authorization server; empty means it has no such endpoint.
 type Endpoints struct {
 	Issuer    string `json:"issuer,omitempty"`
 	Authorize string `json:"authorize,omitempty"`
@@ -65,17 +65,17 @@ type Endpoints struct {
 	Register  string `json:"register,omitempty"` // RFC 7591
 }
 
-// Client gets tokens. Its methods are safe for concurrent use, also by several processes with one store.
+// Client gets tokens. Its methods are safe for concurrent use, even by several processes with one store.
 type Client struct {
-	// HTTP restricts what can be reached. Its redirect policy is also used, its cookies are not sent. Nil:
+	// HTTP restricts what can be reached. Its redirect policy is also used, its cookies are not sent. Nil means
 	// every method that has to reach a server fails.
 	HTTP *http.Client
-	// Store stores tokens. Nil: every method fails.
+	// Store stores tokens. Nil means every method fails.
 	Store Store
-	// Document is the https address of our client id metadata document, which must list
-	// http://127.0.0.1/callback as a redirect. Empty: there is none.
+	// Document is the https address of our client id metadata document, which must list http://127.0.0.1/callback
+	// as a redirect. Empty means there is none.
 	Document string
-	// Patience is how long a login may take. 0: 5 minutes.
+	// Patience is how long a login may take. 0 means 5 minutes.
 	Patience time.Duration
 }
 
@@ -106,10 +106,10 @@ type Info struct {
 	Resource string
 	Issuer   string
 	Scopes   []string
-	Expires  time.Time // of the access token; zero: not known
+	Expires  time.Time // of the access token; zero means not known
 	Renews   bool      // without a person
 	Kept     string    // where, for people
-	Problem  string    // why a login is needed; empty: it is not
+	Problem  string    // why a login is needed; empty means it is not
 }
 
 const (

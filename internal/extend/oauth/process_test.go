@@ -75,7 +75,7 @@ func (p *process) kill() {
 
 func (p *process) ask(refused string) { fmt.Fprintln(p.in, refused) }
 
-// answer is the kind of the answer and the rest of it; empty: the process is dead.
+// answer is the kind of the answer and the rest of it; empty means the process is dead.
 func (p *process) answer() (kind, rest string) {
 	line, _ := p.out.ReadString('\n')
 	kind, rest, _ = strings.Cut(strings.TrimSpace(line), " ")
@@ -224,10 +224,10 @@ type rotating struct {
 	*httptest.Server
 	mu      sync.Mutex
 	next    int
-	current string // the refresh token; empty: the login is over
+	current string // the refresh token; empty means the login is over
 	n       int    // refreshes granted
 	held    func(act func())
-	answer  http.HandlerFunc // instead of the answer to a refresh; nil: the answer
+	answer  http.HandlerFunc // instead of the answer to a refresh; nil means the answer
 }
 
 func startRotating(t *testing.T) *rotating {

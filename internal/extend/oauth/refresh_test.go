@@ -66,7 +66,7 @@ func TestWhenToRefresh(t *testing.T) {
 func TestLifeOfTokens(t *testing.T) {
 	for _, tt := range []struct {
 		said string
-		want time.Duration // 0: not known
+		want time.Duration // 0 means unknown
 	}{
 		{`3600`, time.Hour},
 		{`"3600"`, time.Hour},

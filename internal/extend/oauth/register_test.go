@@ -15,7 +15,7 @@ func TestRegistration(t *testing.T) {
 	full := fmt.Sprintf(`"client_id":%q,"client_secret":%q`, id, secret)
 	for _, tt := range []struct {
 		name   string
-		offers any // of the server; nil: it does not say
+		offers any // of the server; nil means it does not say
 		gives  string
 		wants  string // what we asked for
 		way    string // how we say who we are

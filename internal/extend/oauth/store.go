@@ -20,7 +20,7 @@ import (
 // ErrSealed says that stored data can't be decrypted: its key is in a keychain that does not release it here.
 var ErrSealed = errors.New("it is sealed with a key of the keychain")
 
-// Store keeps a small secret text for each account. It is safe for concurrent use, also by several processes; a
+// Store keeps a small secret text for each account. It is safe for concurrent use, even by several processes; a
 // caller that changes an account holds its lock.
 type Store interface {
 	// Get returns the data of an account and, for people, where it is stored. The error is fs.ErrNotExist if

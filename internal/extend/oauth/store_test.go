@@ -96,7 +96,7 @@ func TestStoreIsWary(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		spoil func(t *testing.T, dir, file string)
-		want  string // the error; empty: none
+		want  string // the error; empty means none
 	}{
 		{"others can read the file", func(t *testing.T, _, file string) { must(t, os.Chmod(file, 0o644)) }, ""},
 		{"others can read the folder", func(t *testing.T, dir, _ string) { must(t, os.Chmod(dir, 0o755)) }, ""},

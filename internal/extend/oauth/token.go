@@ -24,9 +24,9 @@ func (c *Client) Token(ctx context.Context, a Account) (Pass, error) {
 }
 
 // Renew returns an access token other than the one that the server has just refused, such as with a 401, whose
-// WWW-Authenticate header says which kind it accepts. If another process has got a newer one meanwhile, it
-// returns that. The error is [ErrLogin] if a person has to log in, also when the resource now names another
-// authorization server. A 401 because of a nonce does not refuse a token.
+// WWW-Authenticate header says which kind it accepts. If another process has got a newer one meanwhile, it returns
+// that. The error is [ErrLogin] if a person has to log in, even when the resource now names another authorization
+// server. A 401 because of a nonce does not refuse a token.
 func (c *Client) Renew(ctx context.Context, a Account, refused, header string) (Pass, error) {
 	other := func(k kept) bool { return k.Access != refused && k.good(time.Now()) }
 	pass, err := c.another(ctx, a, other)

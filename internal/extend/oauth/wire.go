@@ -47,8 +47,8 @@ var (
 
 // refusal is an error response of a server, with its words cleaned.
 type refusal struct {
-	status int    // 0: it came by way of the browser
-	code   string // such as invalid_grant; empty: none was said
+	status int    // 0 means it came by way of the browser
+	code   string // such as invalid_grant; empty means none was said
 	text   string
 }
 
@@ -235,7 +235,7 @@ func readFields(resp *http.Response) (*fields, error) {
 	return f, nil
 }
 
-// bare removes the address from an error of a request, as its query may contain secrets.
+// bare removes the address from an error of a request, because its query may contain secrets.
 func bare(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {

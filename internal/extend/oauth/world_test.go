@@ -15,7 +15,7 @@ import (
 // world is a resource and an authorization server that answer as a test sets them.
 type world struct {
 	*httptest.Server
-	resource, server map[string]any // what they say of themselves; nil: nothing
+	resource, server map[string]any // what they say of themselves; nil means nothing
 	token            map[string]any // the answer of the token endpoint
 	back             url.Values     // what comes back with the browser besides code and state
 	on               map[string]http.HandlerFunc

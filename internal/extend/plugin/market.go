@@ -28,8 +28,8 @@ type offered struct {
 	Source      json.RawMessage `json:"source"`
 }
 
-// market returns the error for a folder that is a marketplace and not a plugin, which lists the plugins that
-// can be installed from it; nil: it is not a marketplace, or is a plugin as well.
+// market returns the error for a folder that is a marketplace and not a plugin, which lists the plugins that can be
+// installed from it; nil means it is not a marketplace, or is a plugin as well.
 func market(root *os.Root, src source) error {
 	for _, at := range manifests() {
 		if _, err := root.Lstat(at); err == nil {

@@ -23,9 +23,9 @@ import (
 
 const maxJSON = 1 << 20 // bytes of a file of hooks or servers
 
-// Parts are the parts of a plugin. Names of commands and agents already have the prefix "NAME:"; those of tools
-// and servers don't, as they have rules of their own. The folder of the plugin replaces ${CLAUDE_PLUGIN_ROOT}
-// and ${INSPAN_PLUGIN_ROOT}; hooks find it in their environment.
+// Parts are the parts of a plugin. Names of commands and agents already have the prefix "NAME:"; those of tools and
+// servers don't, because they have rules of their own. The folder of the plugin replaces ${CLAUDE_PLUGIN_ROOT} and
+// ${INSPAN_PLUGIN_ROOT}; hooks find it in their environment.
 type Parts struct {
 	Skills   []skill.Folder
 	Commands []skill.Command

@@ -36,7 +36,7 @@ type Plugin struct {
 	Name, Version, Description string
 	Author, Homepage, License  string
 	// Source is its origin: the absolute path of a folder, or the address of a git repository with "#REF" or
-	// "#REF:FOLDER" behind it.
+	// "#REF:FOLDER" after it.
 	Source string
 	Commit string // of a git source
 	Digest string // SHA-256 over paths, executable bits and contents of its files, in hexadecimal
@@ -60,8 +60,8 @@ type Store struct {
 	// Dir is the absolute path of a folder that no tool can change. It is made when
 	// first needed.
 	Dir string
-	// Git runs git with arguments in a folder and returns its output. The error has git's own message. It must
-	// not ask for passwords. Nil: there are no git sources.
+	// Git runs git with arguments in a folder and returns its output. The error has git's own message. It must not
+	// ask for passwords. Nil means there are no git sources.
 	Git func(ctx context.Context, dir string, args ...string) (string, error)
 }
 
@@ -74,9 +74,8 @@ type staged struct {
 func (s staged) discard() { os.RemoveAll(s.temp) }
 
 // Install copies a plugin into the store: a folder, or the content of a git repository at "https://host/path",
-// "ssh://...", "user@host:path" or "/path", with "#REF" behind it for a branch, a tag or a commit and
-// "#REF:FOLDER" or "#:FOLDER" for a folder in it. A path needs the # to count as a repository. The plugin is
-// not enabled.
+// "ssh://...", "user@host:path" or "/path", with "#REF" after it for a branch, a tag or a commit and "#REF:FOLDER"
+// or "#:FOLDER" for a folder in it. A path needs the # to count as a repository. The plugin is not enabled.
 //
 // An installed plugin from the same source with the same content stays as it is.
 func (s *Store) Install(ctx context.Context, from string) (Plugin, error) {
@@ -195,7 +194,7 @@ func (s *Store) Update(ctx context.Context, name string) (was, now Plugin, err e
 	return was, got.Plugin, err
 }
 
-// List returns the plugins by name. One whose copy differs from what was installed is broken, and not enabled.
+// List returns the plugins by name. One whose copy differs from the installed content is broken, and not enabled.
 func (s *Store) List(ctx context.Context) ([]Plugin, error) {
 	list, err := s.load()
 	if err != nil {

@@ -83,8 +83,8 @@ func (r *reading) program(l leaf) string {
 	return ""
 }
 
-// serverRuns describes the program that an MCP server would start, or its address. Values of variables are
-// omitted, as they may be secrets.
+// serverRuns describes the program that an MCP server would start, or its address. Values of variables are omitted,
+// because they may be secrets.
 func serverRuns(name string, raw json.RawMessage) string {
 	data, err := json.Marshal(map[string]any{"mcpServers": map[string]any{name: raw}})
 	var list []mcp.Server

@@ -31,8 +31,8 @@ type source struct {
 	folder string // absolute; empty for git
 	url    string // for git
 	local  bool   // url is a path
-	ref    string // for git; empty: the repository's head
-	sub    string // folder in the repository, with slashes; empty: its top
+	ref    string // for git; empty means the repository's head
+	sub    string // folder in the repository, with slashes; empty means its top
 }
 
 // parseSource parses an argument of [Store.Install].

@@ -64,7 +64,7 @@ func digestOf(leaves []leaf) string {
 // tree reads a folder, and copies the files that it reads.
 type tree struct {
 	from   *os.Root
-	into   *os.Root // nil: nothing is copied
+	into   *os.Root // nil means nothing is copied
 	pinned bool     // it is a copy, which only has folders and files
 
 	leaves []leaf

@@ -13,7 +13,7 @@ import (
 type Device struct {
 	Name    string
 	Memory  int64 // bytes for models, if it were empty
-	Free    int64 // free bytes of those; 0: unknown
+	Free    int64 // free bytes of those; 0 means unknown
 	Unified bool  // the memory is the machine's own
 }
 

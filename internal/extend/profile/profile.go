@@ -27,8 +27,8 @@ type Profile struct {
 	Schema string `toml:"schema"`
 	// Tools are "native", with the prompt as a fallback, or in the "prompt".
 	Tools string `toml:"tools"`
-	// Reasoning effort on the first turn of a run, on later ones, and after a failed call, of llm.Efforts;
-	// empty: the requested one.
+	// Reasoning effort on the first turn of a run, on later ones, and after a failed call, of llm.Efforts; empty
+	// means the requested one.
 	First   string `toml:"first"`
 	Rest    string `toml:"rest"`
 	Trouble string `toml:"trouble"`
@@ -36,10 +36,10 @@ type Profile struct {
 	Prompt string `toml:"prompt"`
 }
 
-// table is the built-in knowledge; the first rows win. Each row says why it is here. "lines" rests on reported
-// measurements: "The harness problem" (February 2026) saw edits addressed by line improve 15 models by 5 to 14
-// points, one from 6.7 to 68.3 %; an independent repeat saw them degrade strong models from 95 to 70 %. So they
-// are only for weak ones.
+// table is the built-in knowledge; the first rows win. Each row gives the reason why it is here. "lines" rests on
+// reported measurements: "The harness problem" (February 2026) saw edits addressed by line improve 15 models by 5
+// to 14 points, one from 6.7 to 68.3 %; an independent repeat saw them degrade strong models from 95 to 70 %, so
+// they are only for weak ones.
 func table() []Profile {
 	const lines, plain, prompt = "lines", "plain", "prompt"
 	return []Profile{

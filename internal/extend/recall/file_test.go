@@ -62,8 +62,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestManyAdds checks that an index of many small Adds is whole and finds all that it should, also after sessions were
-// forgotten.
+// TestManyAdds checks that an index of many small Adds is whole and finds all that it should, even after sessions
+// were forgotten.
 func TestManyAdds(t *testing.T) {
 	x := fresh(t)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -174,7 +174,7 @@ func TestSearchWaitsForNobody(t *testing.T) {
 	}
 }
 
-// TestWaste checks that the file does not grow for ever by unused data.
+// TestWaste checks that the file does not grow forever by unused data.
 func TestWaste(t *testing.T) {
 	x := fresh(t)
 	for i := range 300 { // each writes the names of all sessions

@@ -16,7 +16,7 @@ const (
 	mostWords = 300_000 // words of the index that are checked
 	mostLike  = 5       // similar words for one word of a query
 	minGuess  = 4       // characters: shorter words are similar to too many
-	minTwoOff = 8       // characters from which two differences are allowed
+	minTwoOff = 8       // minimum length of a word that may have two differences
 	minPart   = 4       // characters of a meaningful part
 )
 
@@ -60,7 +60,7 @@ func (s *search) guess() ([]weight, error) {
 	return weighted, s.read(weighted, lists, mostRead)
 }
 
-// asked lists the words of the query for which to guess, those in camelCase with their parts.
+// asked lists the words of the query to guess for, those in camelCase with their parts.
 func (s *search) asked() (out []string) {
 	read := 0
 	for w := range each(strings.ToValidUTF8(text.Head(s.q.Text, maxQuery), " ")) {

@@ -89,10 +89,10 @@ const (
 // version is that of the tables and of the rules for words. An index of another version is rebuilt.
 const version = 3
 
-// tables are those of an index. A session tells which documents it has at most and within
-// which time they lie, so that a search within some time need not look at others. The column
-// text of words has the words of a document as they follow one another, the column also what
-// else it is found by. All words stand in vocabulary too, where guessing looks at them.
+// tables are those of an index. A session tells which documents it has at most and within which time they lie, so
+// that a search within some time need not look at others. The column text of words has the words of a document as
+// they follow one another, the column also what else it is found by. All words are in vocabulary too, where
+// guessing looks at them.
 const tables = `
 CREATE TABLE sessions (id INTEGER PRIMARY KEY, name TEXT UNIQUE, seq INTEGER, size INTEGER,
 	first INTEGER, last INTEGER, since INTEGER, until INTEGER);

@@ -23,7 +23,7 @@ type Query struct {
 	Kinds   []string // only these
 	Since   time.Time
 	Until   time.Time // not including it
-	Limit   int       // requested hits; 0: 10; at most 100
+	Limit   int       // requested hits; 0 means 10; at most 100
 }
 
 const (

@@ -136,7 +136,7 @@ func favour(kind string) float64 {
 	return 1
 }
 
-// diverse drops repeated texts, and moves surplus hits of a session behind the others.
+// diverse drops repeated texts, and moves surplus hits of a session after the others.
 func diverse(list []scored, one bool) []scored {
 	seen, of := map[string]bool{}, map[string]int{}
 	var first, later []scored

@@ -160,7 +160,7 @@ func TestAllBeforeSome(t *testing.T) {
 		"missing absent":     {},
 	} {
 		got := found(search(t, x, recall.Query{Text: query}))
-		if len(want) > 2 && len(got) == len(want) { // behind the first ones the order says little
+		if len(want) > 2 && len(got) == len(want) { // after the first ones the order says little
 			slices.Sort(got[1:])
 			slices.Sort(want[1:])
 		}
@@ -500,7 +500,7 @@ func TestManyWords(t *testing.T) {
 	}
 }
 
-// TestTooManyWords checks that words behind the first twelve are not looked for.
+// TestTooManyWords checks that words after the first twelve are not looked for.
 func TestTooManyWords(t *testing.T) {
 	x := fresh(t)
 	talk(t, x, "s", "needle")
@@ -647,7 +647,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestDeletedAtAnyTime checks that a deleted file is simply created again, also while others have it open.
+// TestDeletedAtAnyTime checks that a deleted file is simply created again, even while others have it open.
 func TestDeletedAtAnyTime(t *testing.T) {
 	x := fresh(t)
 	talk(t, x, "s", "hello")

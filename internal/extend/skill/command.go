@@ -24,8 +24,8 @@ type Command struct {
 	Source      string // where it is from, for people
 }
 
-// Commands reads the commands of folders and their subfolders. Of several with the same name, the one in the
-// first folder counts. Links are ignored. The warnings say what can't be used.
+// Commands reads the commands of folders and their subfolders. Of several with the same name, the one in the first
+// folder counts. Links are ignored. The warnings name the files that can't be used.
 func Commands(folders []Folder) (commands []Command, warnings []string) {
 	s := shelf{kind: "command"}
 	m := markdown[Command]{
@@ -35,10 +35,9 @@ func Commands(folders []Folder) (commands []Command, warnings []string) {
 	return m.find(&s, folders), s.warnings
 }
 
-// ParseCommand reads the file at a path below a folder of commands, such as "git/review.md". It has the format
-// of other agents: optional front matter with description and argument-hint, followed by the text, in which
-// $ARGUMENTS stands for everything typed behind the name and $1 to $9 for its words. Other front matter is
-// ignored.
+// ParseCommand reads the file at a path below a folder of commands, such as "git/review.md". It has the format of
+// other agents: optional front matter with description and argument-hint, followed by the text, in which $ARGUMENTS
+// stands for everything typed after the name and $1 to $9 for its words. Other front matter is ignored.
 func ParseCommand(file, source string, data []byte) (Command, error) {
 	name, ok := strings.CutSuffix(path.Clean(file), ".md")
 	name = strings.ReplaceAll(name, "/", ":")
@@ -65,9 +64,8 @@ func madeOf(name, others string) bool {
 	})
 }
 
-// Expand returns the text for the model, given what was typed behind the command. If the text has no
-// placeholder for arguments, they follow it. The model is to run shell commands in the text as calls, see
-// [Command.Inline].
+// Expand returns the text for the model, given what was typed after the command. If the text has no placeholder for
+// arguments, they follow it. The model is to run shell commands in the text as calls, see [Command.Inline].
 func (c Command) Expand(args string) string { return expand(c.Text, args, nil) }
 
 // Inline lists the shell commands that the text has as !`command`. Other agents run them before they send the
@@ -80,7 +78,7 @@ func (c Command) Inline() []string {
 	return out
 }
 
-// inline matches a shell command in a text: at its beginning, or behind white space.
+// inline matches a shell command in a text: at its beginning, or after white space.
 var inline = regexp.MustCompile("(?m)(?:^|\\s)!`([^`\n]+)`")
 
 const notRun = "\n\nNote: the commands that are written as !`command` above were not run. Run them with bash first. " +

@@ -216,8 +216,8 @@ func (s *shelf) warn(format string, args ...any) {
 	s.warnings = append(s.warnings, text.Line(fmt.Sprintf(format, args...)))
 }
 
-// put reports whether a name was still free, and takes it. It warns about a thing that hides another one,
-// unless both are the same file or the other is built in.
+// put reports whether a name was still free, and takes it. It warns about a thing that hides another, unless both
+// are the same file or the other is built in.
 func (s *shelf) put(name string, at spot) bool {
 	key := strings.ToLower(name)
 	first, taken := s.first[key]

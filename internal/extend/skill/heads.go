@@ -36,7 +36,7 @@ type savedSkill struct {
 	*known
 }
 
-// headsOf returns the format of what this program saves; empty if the program can't be identified.
+// headsOf returns the format in which this program saves; empty if the program can't be identified.
 func headsOf() string {
 	path, err := os.Executable()
 	if err != nil {

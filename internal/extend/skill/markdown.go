@@ -79,8 +79,8 @@ func (m markdown[T]) names(files fs.FS) (names []string, more bool, err error) {
 	return names[:min(len(names), m.most)], more, err
 }
 
-// read splits the file of a command or a kind of agent. Wrong front matter is a problem; what could be read of
-// it counts all the same.
+// read splits the file of a command or a kind of agent. Wrong front matter is a problem, but the readable part of
+// it still counts.
 func read(data []byte) (head map[string]any, body string, problem, err error) {
 	if err := fits(data, MaxText); err != nil {
 		return nil, "", nil, err

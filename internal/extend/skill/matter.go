@@ -57,8 +57,8 @@ func fence(line []byte) bool { return string(bytes.TrimRight(line, " \t")) == "-
 // each scalar is its text as written, whatever type YAML would give it; null is nil, lists are []any, and
 // mappings are map[string]any.
 //
-// An error says what is wrong with the front matter. Even then v holds what could be read line by line, so a
-// lenient caller can ignore the error. If there is more than [MaxMatter], v is unchanged.
+// An error describes the fault of the front matter. Even then v holds the part that could be read line by line, so
+// a lenient caller can ignore the error. If there is more than [MaxMatter], v is unchanged.
 func DecodeMatter(matter []byte, v any) error {
 	if len(matter) > MaxMatter {
 		return fmt.Errorf("the front matter has %d bytes, more than %d", len(matter), MaxMatter)

@@ -54,7 +54,7 @@ func tooLong(lines int) string {
 		lines, mostLines)
 }
 
-// problems returns what violates the standard in front matter. The keys of Claude Code that inspan uses are
+// problems returns the violations of the standard in front matter. The keys of Claude Code that inspan uses are
 // accepted, although the standard does not list them.
 func problems(folder string, head map[string]any) (out []string) {
 	say := func(format string, args ...any) { out = append(out, text.Line(fmt.Sprintf(format, args...))) }
@@ -107,7 +107,7 @@ func length(v any) int {
 	return utf8.RuneCountInString(strings.TrimSpace(text))
 }
 
-// named returns what violates the standard in a name.
+// named returns the violations of the standard in a name.
 func named(name, folder string) (out []string) {
 	if name == "" {
 		return []string{"it has no name"}

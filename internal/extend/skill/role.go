@@ -59,8 +59,8 @@ type Role struct {
 	Problems   []string  // what the file asks for and does not get
 }
 
-// Roles reads the roles of folders, and the built-in ones, sorted by name. Of several with the same name, the
-// one in the first folder counts. Links and subfolders are ignored. The warnings say what can't be used.
+// Roles reads the roles of folders, and the built-in ones, sorted by name. Of several with the same name, the one
+// in the first folder counts. Links and subfolders are ignored. The warnings name the files that can't be used.
 func Roles(folders []Folder) (roles []Role, warnings []string) {
 	s := shelf{kind: "kind of agent"}
 	m := markdown[Role]{files: "kinds of agents", most: MaxRoles, depth: 1, parse: ParseRole, name: func(r Role) string { return r.Name }}
@@ -181,7 +181,7 @@ func (p *parser) fold(head map[string]any) {
 	known := []string{
 		"name", "description", "tools", "disallowedtools", "model", "permissionmode", "maxturns", "effort", "skills", "isolation", "background",
 		"throwaway", "hooks", "mcpservers", "memory",
-		"color", "initialprompt", // about its looks, and about agents that nobody starts
+		"color", "initialprompt", // about its looks, and about agents that no one starts
 	}
 	for _, key := range slices.Sorted(maps.Keys(head)) {
 		folded := strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(key))

@@ -25,7 +25,7 @@ const (
 	settled = 2 * time.Second // time after which another change of a file gives it another time
 )
 
-// known is what was read from a SKILL.md, and the file's state then.
+// known is the content read from a SKILL.md, and the file's state then.
 type known struct {
 	dir   string
 	own   bool // it did not come with the workspace
@@ -128,7 +128,7 @@ func (s *scan) all(files fs.FS, path string, entries []fs.DirEntry) []*known {
 	return out
 }
 
-// again returns what is known of a skill whose file has not changed; nil if it must be read.
+// again returns the known facts about a skill whose file has not changed; nil if it must be read.
 func (s *scan) again(files fs.FS, dir string, e fs.DirEntry) *known {
 	k := s.library.known[dir]
 	if k == nil {

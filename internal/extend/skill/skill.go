@@ -6,8 +6,8 @@
 // learns of a skill in three levels, so that unused ones cost nothing: a line in the prompt ([Index]), the
 // instructions ([Library.Invoke]), and single files ([Library.File]).
 //
-// A command ([Command]) is what a person types as /NAME. A role ([Role]) says what a subagent is for, which
-// tools and model it gets, and its instructions. Each is one file.
+// A person types a command ([Command]) as /NAME. A role ([Role]) defines the purpose of a subagent, which tools and
+// model it gets, and its instructions. Each is one file.
 //
 // All of this is text by others. Reading it runs nothing, follows no link out of its folder, and never blocks.
 // Names and descriptions have no invisible characters.
@@ -33,13 +33,13 @@ const (
 	file       = "SKILL.md"
 )
 
-// Skill is what is known of a skill before it is used. Its texts are one line each, without invisible
+// Skill holds the known facts about a skill before it is used. Its texts are one line each, without invisible
 // characters. Don't modify it.
 type Skill struct {
 	Name        string // of its folder; a different name in the file is a problem
 	Description string // what it does and when to use it; otherwise the first line of its text
 	License     string
-	// Compatibility says what the skill needs from its environment.
+	// Compatibility describes the needs of the skill, such as programs and systems.
 	Compatibility string
 	Metadata      map[string]string
 	Tools         []string // allowed-tools, as written: "Bash(git diff:*)", "Read"
@@ -49,7 +49,7 @@ type Skill struct {
 	Dir           string   // absolute; empty for a built-in skill
 	Source        string   // of its folder; "built in"
 	Sum           string   // digest of its SKILL.md; empty for a built-in skill
-	// Problems is what [Validate] finds, except for the length of a long text. A skill with problems can be
+	// Problems are the findings of [Validate], except for the length of a long text. A skill with problems can be
 	// used all the same.
 	Problems []string
 }
@@ -79,8 +79,8 @@ func (l *Library) Prefetch() (wait func()) {
 	return beside.Wait
 }
 
-// List returns the skills by name. Names are case-insensitive. The warnings say what is in the folders but
-// can't be used: unreadable files, and skills hidden by others with the same name.
+// List returns the skills by name. Names are case-insensitive. The warnings name skills in the folders that can't
+// be used: unreadable files, and skills hidden by others with the same name.
 func (l *Library) List() (skills []Skill, warnings []string) {
 	found, warnings := l.find()
 	skills = slices.Grow(skills, len(found))

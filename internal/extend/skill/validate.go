@@ -10,7 +10,7 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// Validate returns what violates the Agent Skills standard in the skill in a folder, one problem a line; nil if
+// Validate returns the violations of the Agent Skills standard by the skill in a folder, one problem a line; nil if
 // nothing does. It is strict: additional keys are problems too.
 func Validate(dir string) []string {
 	abs, err := filepath.Abs(dir)

@@ -63,7 +63,7 @@ func applyPatch() tool.Tool {
 
 // filePatch is the patch of one file.
 type filePatch struct {
-	action, path, to string // to: the new path; empty: unchanged
+	action, path, to string // to: the new path; empty means unchanged
 	lines            []string
 	parts            []hunk
 }
@@ -225,14 +225,14 @@ func (h hunk) edit() map[string]any {
 	return map[string]any{"old_string": strings.Join(h.before, "\n"), "new_string": strings.Join(h.after, "\n")}
 }
 
-// located makes an edit from each part of a patch of a file: of whole lines, behind its anchors and the part
-// before it, with enough lines around that the edit is unique. Spaces at the ends of lines, and then those at
-// their beginnings, need not match the file. A part without a place, or with more than one if its anchors are
-// missing, is an error. If the file can't be read here, the edits are unchanged.
+// located makes an edit from each part of a patch of a file: of whole lines, after its anchors and the part before
+// it, with enough lines around that the edit is unique. Spaces at the ends of lines, and then those at their
+// beginnings, need not match the file. A part without a place, or with more than one if its anchors are missing, is
+// an error. If the file can't be read here, the edits are unchanged.
 func located(ctx context.Context, c *tool.Call, path string, parts []hunk) (edits []any, err error) {
 	text := ""
 	if c.Env.Files != nil {
-		text, _ = textOf(ctx, c, path) // edit_file says why it can't be read
+		text, _ = textOf(ctx, c, path) // edit_file gives the reason why it can't be read
 	}
 	if text == "" {
 		for _, h := range parts {
@@ -254,11 +254,11 @@ func located(ctx context.Context, c *tool.Call, path string, parts []hunk) (edit
 	return edits, nil
 }
 
-// place returns the line of a part, at or after a line; why says why there is none.
+// place returns the line of a part, at or after a line; why gives the reason why there is none.
 func (h hunk) place(lines []string, behind int) (at int, why string) {
 	end := len(lines)
 	if lines[end-1] == "" {
-		end-- // behind the end of the last line there is no line
+		end-- // after the end of the last line there is no line
 	}
 	from, anchored := behind, true
 	for _, anchor := range h.anchors {
@@ -403,7 +403,7 @@ var (
 	// signs, or of seven, separates the searched text from its replacement.
 	blockBegins = regexp.MustCompile(`^(<{5,}|-{5,}) SEARCH>?\s*$`)
 	blockEnds   = regexp.MustCompile(`^(>{5,}|\+{5,}) REPLACE>?\s*$`)
-	blockNoise  = regexp.MustCompile(`^(:start_line: ?\d+|-{5,})\s*$`) // behind its beginning
+	blockNoise  = regexp.MustCompile(`^(:start_line: ?\d+|-{5,})\s*$`) // after its beginning
 )
 
 // blocks reads blocks to search for and to replace. One that does not end is an error.

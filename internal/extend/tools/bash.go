@@ -129,9 +129,8 @@ func (in bashArgs) onTerminal(sh *Shell) time.Duration {
 	return min(ttyUsual, sh.hard())
 }
 
-// needDir checks that the current directory is there. A command must not run
-// in another one instead, so the call fails; later calls start from the
-// workspace.
+// needDir checks that the current directory is there. A command must not run in another instead, so the call fails;
+// later calls start from the workspace.
 func needDir(ctx context.Context, c *tool.Call) (tool.Result, error) {
 	f, err := c.Env.Files.Open(ctx, c.Cwd)
 	if err == nil {
@@ -150,11 +149,11 @@ const (
 	appeared
 )
 
-// watching says what a job is watched for in addition to its end.
+// watching describes the events that a job is watched for in addition to its end.
 type watching struct {
 	most  time.Duration
 	shown int64           // output that a watcher has seen before
-	found <-chan struct{} // closed when there is enough; nil: never
+	found <-chan struct{} // closed when there is enough; nil means never
 }
 
 // watch waits for the end of a job, of the time or of the call, and shows
@@ -197,8 +196,8 @@ func progress(c *tool.Call, j *job, shown int64) int64 {
 	return end
 }
 
-// background turns a command into a job, or ends it if there are too many. It reports
-// false if the command has ended just now. Why is what the model is told about the reason; it may be empty.
+// background turns a command into a job, or ends it if there are too many. It reports false if the command has
+// ended just now. Why is the reason for the model; it may be empty.
 func (sh *Shell) background(c *tool.Call, j *job, why string) (res tool.Result, moved bool, err error) {
 	moved, err = sh.enlist(j, c.Finished)
 	if err != nil {
@@ -304,7 +303,7 @@ func (j *job) stored(ctx context.Context, c *tool.Call) (string, error) {
 	return string(data), err
 }
 
-// walls describes what the sandbox did, and what it kept the command from.
+// walls describes the sandbox of a command, and the attempts that it stopped.
 func (j *job) walls() (text string) {
 	for _, r := range j.end.refused {
 		if !strings.HasPrefix(r, "blocked ") {

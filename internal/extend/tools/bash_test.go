@@ -202,7 +202,7 @@ func TestJobs(t *testing.T) {
 	says(t, s.run("jobs", args{"action": "kill", "id": "2"}), "[job 2 ended after")
 }
 
-// TestFeedingInVain says why a job takes nothing.
+// TestFeedingInVain gives the reason why a job takes nothing.
 func TestFeedingInVain(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -217,7 +217,7 @@ func TestFeedingInVain(t *testing.T) {
 func TestInteractive(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
-	says(t, s.run("bash", args{"command": "read -r line; echo \"got $line\""}), "got \n") // nobody can answer
+	says(t, s.run("bash", args{"command": "read -r line; echo \"got $line\""}), "got \n") // no one can answer
 	s.shell.Soft = 200 * time.Millisecond
 	says(t, s.run("bash", args{"command": "read -r line; echo \"got $line\"", "interactive": true}), "[still running as job 1;")
 	says(t, s.run("jobs", args{"action": "feed", "id": "1", "input": "an answer\n", "pattern": "got an answer", "seconds": 60}), "got an answer\n")

@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// blobPrefix marks the name of a blob where a path could stand.
+// blobPrefix marks the name of a blob in place of a path.
 const blobPrefix = "blob:"
 
 // openBlob opens a blob by the name the model knows, with or without prefix.

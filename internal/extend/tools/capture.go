@@ -24,7 +24,7 @@ const (
 // memory; once there is more than both hold, all of it goes to a blob too, as
 // clean text. Write is called by one goroutine, the rest is safe for all.
 type capture struct {
-	blobs tool.Blobs // nil: output beyond the memory limit is lost
+	blobs tool.Blobs // nil means output beyond the memory limit is lost
 
 	mu    sync.Mutex
 	head  []byte
@@ -32,7 +32,7 @@ type capture struct {
 	next  int    // where in ring the next byte goes
 	total int64
 
-	more     chan struct{} // closed by the next Write; nil: nothing waits for it
+	more     chan struct{} // closed by the next Write; nil means nothing waits for it
 	watchers []*watcher
 
 	spill *spill // of the writing goroutine until finish is called

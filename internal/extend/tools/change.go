@@ -60,8 +60,8 @@ func open(ctx context.Context, c *tool.Call, path string) (draft, error) {
 	return d, nil
 }
 
-// unfit marks the reason why a change can't be made, so that nobody is asked about it. Nil stays nil, and a file that
-// is closed to the preview is no reason: it is open to the call once a person has approved it.
+// unfit marks the reason why a change can't be made, so that no one is asked about it. Nil stays nil, and a file
+// that is closed to the preview is no reason: it is open to the call once a person has approved it.
 func unfit(why error) error {
 	if why == nil || errors.Is(why, fs.ErrPermission) {
 		return why

@@ -36,7 +36,7 @@ func declared(text string) (env []string, ok bool) {
 	return env, true
 }
 
-// quoted reads a value, and returns the text behind it.
+// quoted reads a value, and returns the text after it.
 func quoted(text string) (value, rest string, ok bool) {
 	if body, is := strings.CutPrefix(text, `"`); is {
 		return unquoted(body, '"', func(c byte, rest string) (string, string) { return string([]byte{c}), rest })
@@ -47,7 +47,7 @@ func quoted(text string) (value, rest string, ok bool) {
 	return "", text, false
 }
 
-// unquoted reads up to a quote. Escaped reads the text behind a backslash.
+// unquoted reads up to a quote. Escaped reads the text after a backslash.
 func unquoted(text string, quote byte, escaped func(c byte, rest string) (value, after string)) (value, rest string, ok bool) {
 	var out strings.Builder
 	for text != "" {
@@ -66,7 +66,7 @@ func unquoted(text string, quote byte, escaped func(c byte, rest string) (value,
 	return "", "", false
 }
 
-// control reads the text behind a backslash between $' and '. Bash writes no other escapes.
+// control reads the text after a backslash between $' and '. Bash writes no other escapes.
 func control(c byte, rest string) (value, after string) {
 	if i := strings.IndexByte("abefnrtvE", c); i >= 0 {
 		return "\a\b\x1b\f\n\r\t\v\x1b"[i : i+1], rest
@@ -82,7 +82,7 @@ func control(c byte, rest string) (value, after string) {
 	return string([]byte{byte(n)}), rest
 }
 
-// pastArray returns the text behind the elements of an array.
+// pastArray returns the text after the elements of an array.
 func pastArray(text string) (rest string, ok bool) {
 	for text != "" {
 		if text[0] == ')' {

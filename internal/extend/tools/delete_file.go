@@ -54,7 +54,7 @@ func runDelete(ctx context.Context, c *tool.Call, in deleteArgs) (tool.Result, e
 	return deleteKept(ctx, c, path, f)
 }
 
-// deletable resolves a path and refuses the workspace, folders that contain it, and symbolic links, as their
+// deletable resolves a path and refuses the workspace, folders that contain it, and symbolic links, because their
 // target would be deleted in their place.
 func deletable(ctx context.Context, c *tool.Call, path string) (string, error) {
 	resolved, err := Resolve(ctx, c, path)

@@ -154,8 +154,8 @@ func startAt(have, wanted []string, line int) bool {
 
 func spaceless(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// nearest returns the number of the line closest to a given one at which the wanted lines begin, 0 if there is
-// none. Empty lines are everywhere, so they are not searched for.
+// nearest returns the number of the line closest to a given one where the wanted lines begin, 0 if there is none.
+// Empty lines are everywhere, so they are not searched for.
 func nearest(have, wanted []string, line int) int {
 	best := 0
 	for n := 1; n <= len(have) && spaceless(strings.Join(wanted, "")) != ""; n++ {
@@ -189,7 +189,7 @@ func (s splice) apply(raw string) string {
 	return raw[:v.rawOffset(from)] + with + raw[v.rawOffset(to):]
 }
 
-// lineStart returns the offset behind the first n lines.
+// lineStart returns the offset after the first n lines.
 func lineStart(text string, n int) int {
 	at := 0
 	for range n {

@@ -254,7 +254,7 @@ func (g gitLine) setting(ctx context.Context, section, key string) string {
 	return gitSetting(g.read(ctx, "config"), section, key)
 }
 
-// gitSetting returns the last value in a file of git's settings; empty: none.
+// gitSetting returns the last value in a file of git's settings; empty means none.
 func gitSetting(config, section, key string) string {
 	inside, value := false, ""
 	for l := range strings.Lines(config) {

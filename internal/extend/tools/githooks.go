@@ -10,9 +10,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// runsHooks describes the repository's hooks that git would run with a call outside of the sandbox, for a
-// person who is asked about it; empty: none, or the call runs no git. They also run with the person's rights,
-// and the session may have written them.
+// runsHooks describes the repository's hooks that git would run with a call outside of the sandbox, for a person
+// who is asked about it; empty means none, or the call runs no git. They also run with the person's rights, and the
+// session may have written them.
 func runsHooks(ctx context.Context, env tool.Env, effects []tool.Effect) string {
 	git := slices.ContainsFunc(effects, func(e tool.Effect) bool {
 		return e.Words != nil && len(e.Words.Argv) > 0 && path.Base(e.Words.Argv[0]) == "git"
@@ -51,7 +51,7 @@ func runsHooks(ctx context.Context, env tool.Env, effects []tool.Effect) string 
 }
 
 // repositoryTop returns the folder with the repository of the workspace, the workspace itself or one above it;
-// empty: there is none.
+// empty means there is none.
 func repositoryTop(ctx context.Context, env tool.Env) string {
 	top := env.Root
 	for !exists(ctx, env, filepath.Join(top, ".git")) {

@@ -82,7 +82,7 @@ func resultOf(ctx context.Context, c *tool.Call, id string) (tool.Result, error)
 	return tool.Text(heading(found[0]) + "\n" + found[0].Text), nil
 }
 
-// passage shows one passage, and the neighbouring ones for which whose is true.
+// passage shows one passage, and the neighbouring ones that whose accepts.
 func passage(ctx context.Context, c *tool.Call, in historyArgs, whose func(tool.Passage) bool) (tool.Result, error) {
 	around := min(max(in.Around, 0), maxAround)
 	var before, after []tool.Passage

@@ -44,7 +44,7 @@ type requestArgs struct {
 	Idempotent bool              `json:"idempotent,omitempty" jsonschema:"send an Idempotency-Key that stays the same if this call is tried again"`
 }
 
-// requester is what http_request may use.
+// requester is the network access of http_request.
 type requester struct {
 	secrets map[string]Secret
 }
@@ -169,7 +169,7 @@ func (m *message) fill(in requestArgs) error {
 	return nil
 }
 
-// checkHeader refuses headers that would turn this request into another one.
+// checkHeader refuses headers that would turn this request into another.
 func checkHeader(name, value string) error {
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~") != "" {
 		return fmt.Errorf("header %q is no name of a header", name)

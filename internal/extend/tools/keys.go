@@ -26,7 +26,7 @@ func keyCodes() map[string]string {
 	return codes
 }
 
-// typed returns what a terminal sends for text and then keys. Keypad selects the application codes of the
+// typed returns the bytes that a terminal sends for text and then keys. Keypad selects the application codes of the
 // cursor keys.
 func typed(text string, keys []string, keypad bool) (string, error) {
 	var b strings.Builder
@@ -50,7 +50,7 @@ func typed(text string, keys []string, keypad bool) (string, error) {
 	return b.String(), nil
 }
 
-// typed returns what the terminal sends for the input of a call. No input means its end.
+// typed returns the bytes that the terminal sends for the input of a call. No input means its end.
 func (s *screen) typed(in jobsArgs) (string, error) {
 	if in.Input == nil && len(in.Keys) == 0 {
 		return "\x04", nil

@@ -14,7 +14,7 @@ type remains struct {
 	process tool.Process
 	command string
 	keep    bool            // they must outlive the session
-	done    <-chan struct{} // closed when the command has ended; nil: it has ended
+	done    <-chan struct{} // closed when the command has ended; nil means it has ended
 }
 
 // alive reports whether any of it is known to run.
@@ -41,12 +41,12 @@ func (sh *Shell) leaves() bool {
 	return slices.ContainsFunc(sh.ended, func(r remains) bool { return !r.keep && r.alive() })
 }
 
-// Leaving says what happens to running processes when a session ends.
+// Leaving determines how processes that still run are treated when a session ends.
 type Leaving struct {
 	All  bool // all outlive the session; else only those that bash was asked to keep
 	None bool // none does
-	// To is the shell of another session, which takes over the processes that outlive this one: each may
-	// outlive that one too, or ends with it. Nil: each continues alone, by Keep.
+	// To is the shell of another session, which takes over the processes that outlive this one: each may outlive
+	// that one too, or ends with it. Nil means each continues alone, by Keep.
 	To *Shell
 	// Keep lets a process continue. It returns where its output goes.
 	Keep func(l tool.Leftover, p tool.Keepable) (tool.Leftover, error)

@@ -60,7 +60,7 @@ func runList(ctx context.Context, c *tool.Call, in listArgs) (tool.Result, error
 	return tool.Text(strings.TrimSuffix(b.String(), "\n")), nil
 }
 
-// branch is an entry of the list with what is shown below it.
+// branch is an entry of the list with the entries shown below it.
 type branch struct {
 	name   string
 	note   string

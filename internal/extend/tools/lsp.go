@@ -199,7 +199,7 @@ func (q question) locate(ctx context.Context, at lsp.Position) (lsp.Found, error
 	return q.m.References(ctx, q.path, at)
 }
 
-// each asks for each possible place of the symbol until there is an answer.
+// each makes the request for each possible place of the symbol until one is answered.
 func (q question) each(ctx context.Context, try func(at lsp.Position) (found bool, err error)) error {
 	places, err := q.meant(ctx)
 	if err != nil {
@@ -241,7 +241,7 @@ func (q question) places(ctx context.Context) (string, error) {
 	return b.String() + rest(len(found.List)-maxPlaces, found.More, found.Loading), nil
 }
 
-// rest says what is missing in an answer.
+// rest names the parts that an answer lacks.
 func rest(left, more int, loading bool) string {
 	text := ""
 	if n := max(left, 0) + more; n > 0 {

@@ -49,7 +49,7 @@ func editorCommand(ctx context.Context, c *tool.Call, args map[string]any) (targ
 	case "insert":
 		return inserted(ctx, c, args)
 	case "undo_edit":
-		return undone(ctx, c, args)
+		return undoLastEdit(ctx, c, args)
 	}
 	return "", nil, fmt.Errorf("command %q is not one of view, create, str_replace, insert, undo_edit; change the file with edit_file", command)
 }
@@ -72,8 +72,8 @@ func isFolder(ctx context.Context, c *tool.Call, path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// undone undoes the last change of a file that was not undone yet, using the diff in its result.
-func undone(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+// undoLastEdit undoes the last change of a file that was not undone yet, using the diff in its result.
+func undoLastEdit(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
 	first(args, "path", "file_path")
 	path, _ := args["path"].(string)
 	if c.Env.History == nil {
@@ -105,7 +105,7 @@ func undone(ctx context.Context, c *tool.Call, args map[string]any) (target stri
 		case strings.HasPrefix(first, "replaced "):
 			return "", nil, fmt.Errorf("the last change of %s replaced all of it; write_file writes again what was there", name)
 		default:
-			return unedited(ctx, c, path, strings.TrimPrefix(p.Text, first+head))
+			return reverseEdit(ctx, c, path, strings.TrimPrefix(p.Text, first+head))
 		}
 	}
 	return "", nil, fmt.Errorf("there is no more to undo: no other change of %s by edit_file or write_file is known in this session", name)
@@ -114,8 +114,8 @@ func undone(ctx context.Context, c *tool.Call, args map[string]any) (target stri
 // mostUndone is the number of changes of a file that are checked.
 const mostUndone = 1000
 
-// unedited returns the edit that undoes a change with a known diff.
-func unedited(ctx context.Context, c *tool.Call, path, diff string) (target string, out map[string]any, err error) {
+// reverseEdit returns the edit that undoes a change with a known diff.
+func reverseEdit(ctx context.Context, c *tool.Call, path, diff string) (target string, out map[string]any, err error) {
 	if strings.Contains(diff, diffLeftOut) {
 		return "", nil, fmt.Errorf("the last edit of %s was too long to be shown whole; put back with edit_file what was there", path)
 	}
@@ -127,8 +127,8 @@ func unedited(ctx context.Context, c *tool.Call, path, diff string) (target stri
 	return "edit_file", map[string]any{"path": path, "edits": back, "undo": true}, err
 }
 
-// folderMade handles a call that makes a folder.
-func folderMade(_ context.Context, _ *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+// makeFolder handles a call that makes a folder.
+func makeFolder(_ context.Context, _ *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
 	first(args, "path", "dirPath", "dir_path", "directory", "directory_path")
 	path, _ := args["path"].(string)
 	quoted, err := syntax.Quote(path, syntax.LangBash)
@@ -138,8 +138,8 @@ func folderMade(_ context.Context, _ *tool.Call, args map[string]any) (target st
 	return "bash", map[string]any{"command": "mkdir -p -- " + quoted}, nil
 }
 
-// monitored handles a background command, or a wait for one.
-func monitored(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+// runInBackground handles a background command, or a wait for one.
+func runInBackground(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
 	drop(args, "description", "persistent")
 	if _, command := args["command"]; command {
 		drop(args, "timeout_ms", "timeout")
@@ -149,8 +149,8 @@ func monitored(ctx context.Context, c *tool.Call, args map[string]any) (target s
 	return jobsBy("wait")(ctx, c, args)
 }
 
-// listed is the to-do list with one item added or changed. Items are numbered from 1.
-func listed(_ context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+// changeTodoItem handles a call that adds or changes one item of the to-do list. Items are numbered from 1.
+func changeTodoItem(_ context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
 	items := []any{}
 	for _, t := range c.Todo {
 		items = append(items, map[string]any{"text": t.Text, "state": string(t.State)})
@@ -184,9 +184,8 @@ func listed(_ context.Context, c *tool.Call, args map[string]any) (target string
 	return "todo", all, nil
 }
 
-// merged is the to-do list with items that are new or have another state, if the call says that the others
-// stay.
-func merged(_ context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
+// mergeTodo handles a call with new or changed items of the to-do list, if the call says that the others stay.
+func mergeTodo(_ context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
 	if args["merge"] != true {
 		return "todo", args, nil
 	}
@@ -318,7 +317,7 @@ func createdByEdit(ctx context.Context, c *tool.Call) (name string, args json.Ra
 		return "", nil, err
 	}
 	if d, err := open(ctx, c, in.Path); !errors.Is(err, fs.ErrNotExist) && (err != nil || len(d.before) > 0) {
-		return "", nil, nil //nolint:nilerr // the edit says why it can't be made
+		return "", nil, nil //nolint:nilerr // the edit gives the reason why it can't be made
 	}
 	raw, err := json.Marshal(writeArgs{Path: in.Path, Content: &in.Edits[0].New})
 	return "write_file", raw, err

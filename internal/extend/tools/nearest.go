@@ -159,7 +159,7 @@ func dice(pairs map[pair]int, line string) float64 {
 	return whole
 }
 
-// partly is the factor by which a part of a line is less similar than a whole one.
+// partly is the weight of a part of a line, compared with a whole one.
 const partly = 0.75
 
 // excerpt shows lines as read_file does.

@@ -40,7 +40,7 @@ func (j *job) outside(ctx context.Context, c *tool.Call, home string) (folders [
 	return folders
 }
 
-// folderOf returns a path that is a folder of the machine, or the folder of the path; empty: there is none.
+// folderOf returns a path that is a folder of the machine, or the folder of the path; empty means there is none.
 func folderOf(ctx context.Context, env tool.Env, path string) string {
 	for range 2 {
 		f, err := env.Files.Open(ctx, path)

@@ -69,8 +69,8 @@ func plainFilter(words []string) bool {
 	return some
 }
 
-// plainText is for a command with unknown words, which could be options. So commands with options that run
-// programs don't qualify.
+// plainText is for a command with unknown words, which could be options, so commands with options that run programs
+// don't qualify.
 func plainText(sub, text string) bool {
 	if reaches(sub) || sub == "rebase" {
 		return false

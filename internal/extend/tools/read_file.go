@@ -103,7 +103,7 @@ func textNote(text string, enc encoding) string {
 	return fmt.Sprintf("\n[%s; edits keep that]", strings.Join(notes, ", "))
 }
 
-// readLong shows a file while reading it, as it is too large for memory. It can't be edited, so nothing is
+// readLong shows a file while reading it, because it is too large for memory. It can't be edited, so nothing is
 // recorded about its content.
 func readLong(ctx context.Context, c *tool.Call, path string, in readArgs) (tool.Result, error) {
 	f, err := c.Env.Files.Open(ctx, path)

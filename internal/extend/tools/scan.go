@@ -119,7 +119,7 @@ func linesBack(data []byte, n int) int {
 // lineRange is the range of a text with the lines to search, and the number of the first of them.
 type lineRange struct{ from, to, line int }
 
-// readInto reads all of r, of about n bytes, behind buf.
+// readInto reads all of r, of about n bytes, after buf.
 func readInto(r io.Reader, buf []byte, n int) ([]byte, error) {
 	if cap(buf) <= n {
 		buf = make([]byte, 0, n+bytes.MinRead)

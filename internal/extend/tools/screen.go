@@ -15,7 +15,7 @@ import (
 const (
 	screenRows = 40
 	screenCols = 120
-	// maxScrolled is how many lines are kept that have scrolled off the screen since it was last read.
+	// maxScrolled is the number of kept lines that have scrolled off the screen since it was last read.
 	maxScrolled = 2000
 )
 
@@ -42,8 +42,8 @@ func newScreen(input io.Writer) *screen {
 	return s
 }
 
-// answer passes on the terminal's answers until the terminal closes. An answer for which there is no room is lost: the
-// program is not reading.
+// answer passes on the terminal's answers until the terminal closes. An answer is lost if there is no room for it:
+// the program is not reading.
 func answer(term io.Reader, input io.Writer) {
 	buf := make([]byte, 4<<10)
 	for {

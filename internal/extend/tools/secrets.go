@@ -21,7 +21,7 @@ const (
 
 // Secret is a value that is sent in requests and never shown to a model.
 type Secret struct {
-	// Hosts are those to which it may be sent, as in [netguard.Hosts]. None: nowhere.
+	// Hosts are the hosts that it may be sent to, as in [netguard.Hosts]. None: nowhere.
 	Hosts []string
 	// Value returns it. It is called for each request that needs it.
 	Value func(ctx context.Context) (string, error)

@@ -26,9 +26,9 @@ const (
 	maxFed      = 1 << 20 // bytes of input that wait for a job to read them
 )
 
-// Shell is the state that outlives single commands of a session: the environment they leave for the next one,
-// and the jobs in the background. The environment is in memory only, as it may contain secrets. The zero value
-// is ready. Safe for concurrent use. Close it when the session ends.
+// Shell is the state that outlives single commands of a session: the environment they leave for the next one, and
+// the jobs in the background. The environment is in memory only, because it may contain secrets. The zero value is
+// ready. Safe for concurrent use. Close it when the session ends.
 type Shell struct {
 	// Soft is how long a command may run in the foreground if it does not ask for a timeout; then it continues
 	// as a job. Zero means two minutes.
@@ -40,13 +40,14 @@ type Shell struct {
 	Home string
 	// Protected are globs of branches that the git tool does not push to.
 	Protected []string
-	// NoKeep says why no process may outlive the session, even if bash is asked to keep it; empty: it may.
+	// NoKeep gives the reason why no process may outlive the session, even if bash is asked to keep it; empty means
+	// it may.
 	NoKeep string
 	// NoJobs: the session is one call, and no one could manage background jobs. A command that is not to be
 	// kept ends with its call.
 	NoJobs bool
-	// Withheld returns the variables of the person's environment that commands don't get in a mode: why, by
-	// name. Nil: none.
+	// Withheld returns the variables of the person's environment that commands don't get in a mode: why, by name.
+	// Nil means none.
 	Withheld func(mode tool.Mode) map[string]string
 
 	starting sync.WaitGroup // commands that are starting
@@ -92,8 +93,8 @@ type job struct {
 	started time.Time
 	cancel  context.CancelFunc // ends the process group
 	out     *capture
-	screen  *screen     // of its terminal; nil: it has none
-	input   *keep.Input // nil: standard input is empty
+	screen  *screen     // of its terminal; nil means it has none
+	input   *keep.Input // nil means standard input is empty
 	report  *shellReport
 
 	moved  chan struct{} // closed when the person sends it to the background
@@ -217,7 +218,7 @@ func inPieces(command string) (pieces []string, whole string) {
 	return pieces, `"` + whole + `"`
 }
 
-// see waits for the end of a job and cleans up behind it.
+// see waits for the end of a job and cleans up after it.
 func (sh *Shell) see(j *job, ctx context.Context) {
 	defer j.cancel()
 	j.end.code, j.end.err = j.process.Wait()
@@ -351,7 +352,7 @@ func (sh *Shell) seen(j *job) int64 {
 	return j.read
 }
 
-// fresh returns what the job has printed since it was last asked.
+// fresh returns the output of the job since the last call of fresh.
 func (sh *Shell) fresh(j *job) string {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -376,8 +377,8 @@ func (r *shellReport) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// parse decodes the directory and the changes of the environment: a shell reports the environment at its start,
-// the directory, and the environment at its end, each with a NUL behind it. It reports false if the report is
+// parse decodes the directory and the changes of the environment: a shell reports the environment at its start, the
+// directory, and the environment at its end, each with a NUL after it. It reports false if the report is
 // incomplete, as after a kill or exec.
 func (r *shellReport) parse() (cwd string, left vars, ok bool) {
 	if first, rest, of := strings.Cut(r.buf.String(), "declared\x00"); of && first == "" {

@@ -9,7 +9,7 @@ import (
 
 // Truth is the state of a session at its start, as far as descriptions of tools depend on it.
 type Truth struct {
-	Mode       tool.Mode // permission mode; empty: the default
+	Mode       tool.Mode // permission mode; empty means the default
 	Walls      tool.Walls
 	Unattended bool // no person is there to answer
 	Keeps      bool // the call decides whether a process continues after the end
@@ -17,8 +17,8 @@ type Truth struct {
 	Throwaway  bool // see [tool.Env]
 }
 
-// DescribeFor returns tools whose descriptions match the session. A call with an argument that is not described still
-// works, as the mode may change.
+// DescribeFor returns tools whose descriptions match the session. A call with an argument that is not described
+// still works, because the mode may change.
 func DescribeFor(list []tool.Tool, s Truth) []tool.Tool {
 	out := slices.Clone(list)
 	s.Keeps = s.Keeps && s.Mode != tool.ModePlan

@@ -27,9 +27,8 @@ type toolSearchArgs struct {
 }
 
 // Deferred returns the two tools that stand for many whose descriptions would fill the prompt. The many must be
-// callable anyway. The names are listed in the description of the first, as far as there is room, and behind
-// them those of tools with more arguments than the model sees. Both also find others, which the model may not
-// know yet.
+// callable anyway. The names are listed in the description of the first, as far as there is room, and after them
+// those of tools with more arguments than the model sees. Both also find others, which the model may not know yet.
 func Deferred(many, partly, others []tool.Tool) []tool.Tool {
 	all := slices.Concat(many, partly, others)
 	doc := toolSearchDoc

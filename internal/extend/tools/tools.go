@@ -12,9 +12,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Core returns the tools with which every session starts, in the model's order. Sh is the session's shell; it
-// must be closed when the session is. Edit chooses the tool for partial changes of files: "lines" is
-// edit_lines, "write" is only write_file, and anything else is edit_file.
+// Core returns the tools of every session at its start, in the model's order. Sh is the session's shell; it must be
+// closed when the session is. Edit chooses the tool for partial changes of files: "lines" is edit_lines, "write" is
+// only write_file, and anything else is edit_file.
 func Core(sh *Shell, edit string) []tool.Tool {
 	write, editors, editor := writeFile(), []tool.Tool{editFile()}, "edit_file"
 	switch edit {

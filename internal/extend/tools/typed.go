@@ -19,8 +19,8 @@ type typedText struct {
 	at   []int // the origin of each byte, and the end
 }
 
-// typists replaces quotes and spaces of word processors and file systems by those of keyboards, and drops what nobody
-// sees: soft hyphens, characters without width, and the selectors of how an emoji looks.
+// typists replaces quotes and spaces of word processors and file systems by those of keyboards, and drops what no
+// one sees: soft hyphens, characters without width, and the selectors of how an emoji looks.
 func typists() []string {
 	pairs := []string{
 		"\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d", `"`, "\u00a0", " ", "\u202f", " ", "\u205f", " ", "\u3000", " ",

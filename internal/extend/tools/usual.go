@@ -58,7 +58,7 @@ func habits() []habit {
 		{target: "todo", names: []string{
 			"TodoWrite", "todowrite", "update_plan", "write_todos", "manage_todo_list", "SetTodoList", "update_todo_list",
 		}},
-		{target: "todo", names: []string{"todo_write"}, means: merged},
+		{target: "todo", names: []string{"todo_write"}, means: mergeTodo},
 		{target: "web_fetch", names: []string{"WebFetch", "webfetch", "fetch", "fetch_url", "FetchURL", "fetch_webpage"}},
 		{target: "web_search", names: []string{"WebSearch", "websearch", "google_web_search", "SearchWeb"}},
 		{target: "spawn_agent", names: []string{"Task", "task", "Agent", "runSubagent"}},
@@ -67,8 +67,8 @@ func habits() []habit {
 		{target: "jobs", names: []string{"BashOutput", "TaskOutput", "get_terminal_output", "job_output"}, means: jobsBy("read")},
 		{target: "jobs", names: []string{"KillShell", "KillBash", "TaskStop", "job_kill"}, means: jobsBy("kill")},
 		{target: "jobs", names: []string{"write_stdin"}, means: jobsBy("feed")},
-		{names: []string{"Monitor"}, means: monitored},
-		{target: "todo", names: []string{"TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "todoread", "TodoRead"}, means: listed},
+		{names: []string{"Monitor"}, means: runInBackground},
+		{target: "todo", names: []string{"TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "todoread", "TodoRead"}, means: changeTodoItem},
 		{target: "tool_search", names: []string{"ToolSearch"}, means: selected},
 		{target: "notebook_edit", names: []string{"NotebookEdit", "edit_notebook"}, means: cellEdited},
 		{target: "read_file", names: []string{"read_many_files", "ReadManyFiles"}, means: readTogether},
@@ -77,7 +77,7 @@ func habits() []habit {
 		{target: "edit_file", names: []string{"apply_patch", "ApplyPatch", "patch"}, means: patchGiven},
 		{target: "edit_file", names: []string{"insert_content"}, means: inserted},
 		{target: "edit_file", names: []string{"multi_replace_string_in_file"}, means: editedTogether},
-		{target: "bash", names: []string{"create_directory", "mkdir"}, means: folderMade},
+		{target: "bash", names: []string{"create_directory", "mkdir"}, means: makeFolder},
 	}
 }
 

@@ -45,7 +45,7 @@ func TestViewImage(t *testing.T) {
 		args  args
 		text  string
 		media string
-		size  image.Point // zero: not taken apart
+		size  image.Point // zero means not taken apart
 	}{
 		{args{"path": "small.png"}, "small.png: 20 by 10 pixels", "image/png", image.Pt(20, 10)},
 		{args{"path": "large.png"}, "as 1568 by 392", "image/png", image.Pt(1568, 392)},

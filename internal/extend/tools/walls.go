@@ -18,7 +18,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// plan is the effect of a command, which determines its sandbox: what was judged is what can happen.
+// plan is the effect of a command, which determines its sandbox, so nothing can happen that was not judged.
 type plan struct {
 	effects []tool.Effect
 	class   tool.Class
@@ -199,7 +199,7 @@ func resolved(ctx context.Context, c *tool.Call, effects []tool.Effect) []tool.E
 	return out
 }
 
-// box returns the sandbox for a command: no wider than what was judged. If a level can't be built, the judges
+// box returns the sandbox for a command: no wider than the judged effects. If a level can't be built, the judges
 // have asked, and a person has approved.
 func (p plan) box(c *tool.Call, in bashArgs) tool.Box {
 	b := tool.Box{Level: tool.BoxWorkspace}

@@ -130,7 +130,7 @@ func TestThrowawayBox(t *testing.T) {
 
 // TestRepositoryIsForPlainGit checks which commands get the repository.
 func TestRepositoryIsForPlainGit(t *testing.T) {
-	t.Setenv("FILTER_BRANCH_SQUELCH_WARNING", "1") // filter-branch waits ten seconds behind its warning
+	t.Setenv("FILTER_BRANCH_SQUELCH_WARNING", "1") // filter-branch waits ten seconds after its warning
 	s := newSession(t)
 	procs := &spy{Procs: s.env.Procs}
 	s.env.Procs = procs

@@ -18,8 +18,8 @@ import (
 var webFetchDoc string
 
 const (
-	// maxShownPage is how much of a page is shown at once, in bytes; a little less than the limit at which
-	// results are cut in the middle.
+	// maxShownPage is how much of a page is shown at once, in bytes; a little less than the limit that results are
+	// cut to in the middle.
 	maxShownPage = 28_000
 	shownPage    = 20_000
 )
@@ -31,7 +31,7 @@ type fetchArgs struct {
 	Max  int    `json:"max_bytes,omitempty" jsonschema:"bytes of text; 20000 if not given, at most 28000"`
 }
 
-// webFetch caches fetched pages for a while; nil: no cache.
+// webFetch caches fetched pages for a while; nil means no cache.
 func webFetch(cache *web.Cache) tool.Tool {
 	t := tool.New("web_fetch", webFetchDoc, func(ctx context.Context, c *tool.Call, in fetchArgs) (tool.Result, error) {
 		return runFetch(ctx, c, in, cache)

@@ -16,7 +16,7 @@ const maxWritten = 16
 // A written file is one that a command says it writes, in its state before the command ran.
 type written struct {
 	path   string
-	digest string // empty: there was none
+	digest string // empty means there was none
 	known  bool   // the session knew its content, or that it did not exist
 }
 
@@ -74,7 +74,7 @@ func prepare(ctx context.Context, c *tool.Call, b tool.Box, effects []tool.Effec
 	return out
 }
 
-// madeFolders returns the paths of which commands make folders.
+// madeFolders returns the paths of folders that commands make.
 func madeFolders(effects []tool.Effect) []string {
 	var out []string
 	mkdir := false

@@ -193,7 +193,7 @@ func TestQuestions(t *testing.T) {
 	got, _ = v.send(say(write+"\n+ call: write_file {\"path\":\"two.txt\",\"content\":\"2\"}"), false)
 	first := got.Status.Message.Parts[1].Data["call"]
 	for _, m := range []message{
-		{TaskID: got.ID, ContextID: "another", Parts: []part{{Text: "yes"}}}, // the task is of another context
+		{TaskID: got.ID, ContextID: "another", Parts: []part{{Text: "yes"}}}, // the task belongs to another context
 		{ContextID: got.ContextID, Parts: []part{{Text: "say: hi"}}},         // the last task of the context goes on
 	} {
 		m.ID, m.Role = "m5", "ROLE_USER"

@@ -178,7 +178,7 @@ func messageFor(m *sdk.Message) (llm.Parts, error) {
 		}
 	}
 	if strings.TrimSpace(out.Text()) == "" {
-		return nil, fmt.Errorf("%w: the message says nothing", sdk.ErrInvalidParams)
+		return nil, fmt.Errorf("%w: the message is empty", sdk.ErrInvalidParams)
 	}
 	return out, nil
 }

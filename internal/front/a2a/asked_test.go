@@ -12,7 +12,7 @@ import (
 // What the public compatibility kit of the protocol (a2a-tck, 1.0) asks beyond the rest of
 // these tests, and clients with it.
 
-// TestContextOfTheirs checks that a client can name a context, and continue under that name, also after a restart.
+// TestContextOfTheirs checks that a client can name a context, and continue under that name, even after a restart.
 func TestContextOfTheirs(t *testing.T) {
 	h := newHouse(t, "ask")
 	v := h.visitor(annsToken)
@@ -46,8 +46,8 @@ func TestContextOfTheirs(t *testing.T) {
 	}
 }
 
-// TestMessageTwice checks that a message which comes again begins nothing and answers nothing again, whether at once,
-// later, or after a restart; and that another one with the same id is another one.
+// TestMessageTwice checks that a message which comes again begins nothing and answers nothing again, whether at
+// once, later, or after a restart; and that another with the same id is another.
 func TestMessageTwice(t *testing.T) {
 	h := newHouse(t, "ask")
 	v := h.visitor(annsToken)

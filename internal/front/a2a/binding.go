@@ -84,7 +84,7 @@ func jsonNames(params json.RawMessage) (_ json.RawMessage, changed bool) {
 	return raw, err == nil
 }
 
-// paramError returns what is wrong with the params of a request. The SDK reports a value of the right type without a
+// paramError returns the fault of the params of a request. The SDK reports a value of the right type without a
 // meaning, such as an invalid date, as unreadable JSON.
 func (r request) paramError() error {
 	into := map[string]any{
@@ -113,7 +113,7 @@ func (r request) paramError() error {
 	return nil
 }
 
-// lengthError returns what is wrong with the number of messages requested.
+// lengthError returns the fault of the number of messages requested.
 func lengthError(n *int) error {
 	if n != nil && *n < 0 {
 		return fmt.Errorf("%w: historyLength is negative", sdk.ErrInvalidParams)

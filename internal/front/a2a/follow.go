@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// follow yields a task in its present state, and its changes until it rests. R drives the task; nil means that
-// nobody does, or another process. Patient is for clients that wait for more from a task that rests already.
+// follow yields a task in its present state, and its changes until it rests. R drives the task; nil means that no
+// one does, or another process. Patient is for clients that wait for more from a task that rests already.
 func (v *handler) follow(ctx context.Context, id string, r *running.Run, patient bool) iter.Seq2[sdk.Event, error] {
 	return func(yield func(sdk.Event, error) bool) {
 		f := &follower{handler: v, id: id, patient: patient, yield: yield}
@@ -39,7 +39,7 @@ type follower struct {
 	left    bool   // the client has gone
 }
 
-// watch yields changes until the task rests, or until nobody drives it here any more. It reports whether the
+// watch yields changes until the task rests, or until no process drives it here any more. It reports whether the
 // client was told that the task rests.
 func (f *follower) watch(ctx context.Context, r *running.Run) (rested bool, err error) {
 	first, err := f.find(ctx, f.id)
@@ -125,7 +125,7 @@ func (f *follower) reportWorking(e event.Event, r *record, text string) {
 }
 
 // reportRest reports what was not reported yet, and the state of a task that rests, with its results. A task that
-// nobody drives and that does not rest was unable to continue.
+// no process drives and that does not rest was unable to continue.
 func (f *follower) reportRest(ctx context.Context, run *running.Run) error {
 	r, err := f.find(ctx, f.id)
 	if err != nil {

@@ -33,7 +33,7 @@ func keyOf(m *sdk.Message) string {
 // begunTasks maps the messages of one principal that began tasks to these tasks.
 type begunTasks map[string]string
 
-// holdMessage waits until nobody else is accepting this message of the principal. The caller must call letGo.
+// holdMessage waits until no one else is accepting this message of the principal. The caller must call letGo.
 func (s *Server) holdMessage(ctx context.Context, key string) (letGo func(), err error) {
 	for {
 		s.mu.Lock()

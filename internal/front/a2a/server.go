@@ -41,17 +41,17 @@ import (
 // Server gives tasks to agents that work in one workspace. Set the fields, serve, and Close it. Don't change
 // the fields while it serves; the methods are safe for concurrent use.
 type Server struct {
-	// Host opens the sessions. Its agents must not be Unattended, or nobody is asked.
+	// Host opens the sessions. Its agents must not be Unattended, or no one is asked.
 	Host *inspan.Host
 	// Root is the workspace.
 	Root string
 	// Name, Description and Version are for the card; empty means inspan's own.
 	Name, Description, Version string
-	// DecideHere means that clients may not decide about calls that need consent; someone on this machine
-	// decides, for instance with 'inspan send --allow'. Clients may still answer other questions.
+	// DecideHere means that clients may not decide on calls that need consent; someone on this machine decides, for
+	// instance with 'inspan send --allow'. Clients may still answer other questions.
 	DecideHere bool
-	// URL is the address under which other agents reach the server; empty means the address that the card was
-	// requested from.
+	// URL is the address for other agents to reach the server; empty means the address that the card was requested
+	// from.
 	URL string
 
 	poolOnce sync.Once
@@ -152,7 +152,7 @@ func (s *Server) card(r *http.Request) *sdk.AgentCard {
 	}
 }
 
-// Close stops all work here like a crash: the log keeps what was done, and tasks continue when they are next
+// Close stops all work here like a crash: the logs keep all events so far, and tasks continue when they are next
 // requested. It waits for the end.
 func (s *Server) Close() {
 	s.mu.Lock()

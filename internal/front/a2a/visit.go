@@ -44,7 +44,7 @@ func limit(n *int) int {
 	return max(0, *n)
 }
 
-// revive continues a run that nobody drives, for example after a crash. It returns nil if there is none, or
+// revive continues a run that no process drives, for example after a crash. It returns nil if there is none, or
 // another process drives it.
 func (v *handler) revive(ctx context.Context, r *record) (*running.Run, error) {
 	if s := state(r.status); s != sdk.TaskStateWorking {
@@ -146,7 +146,7 @@ func (v *handler) sendToTask(ctx context.Context, m *sdk.Message, key string) (s
 		return v.repeatedTask(ctx, r.id)
 	}
 	if m.ContextID != "" && m.ContextID != r.context {
-		return "", nil, fmt.Errorf("%w: the task is of another context", sdk.ErrInvalidParams)
+		return "", nil, fmt.Errorf("%w: the task belongs to another context", sdk.ErrInvalidParams)
 	}
 	input, err := v.input(r, m, key)
 	if err != nil {
@@ -165,13 +165,13 @@ func (v *handler) input(r *record, m *sdk.Message, key string) (event.Body, erro
 			return nil, err
 		}
 		if v.server.DecideHere && !p.Asks {
-			return nil, fmt.Errorf("%w: this is decided on where the agent runs", sdk.ErrUnauthorized)
+			return nil, fmt.Errorf("%w: only the machine of the agent can decide this", sdk.ErrUnauthorized)
 		}
 		d, err := answerEvent(p, choice, v.sender)
 		d.Message = key
 		return d, err
 	case isOver(s):
-		return nil, fmt.Errorf("%w: the task is over; say it in its context instead", sdk.ErrUnsupportedOperation)
+		return nil, fmt.Errorf("%w: the task is over; send the message to its context instead", sdk.ErrUnsupportedOperation)
 	case s == sdk.TaskStateWorking:
 		parts, err := messageFor(m)
 		return event.Steered{Origin: event.OriginPerson, Parts: parts, By: v.sender, Message: key}, err

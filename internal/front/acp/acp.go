@@ -38,10 +38,9 @@ type Server struct {
 	// Host makes the host for sessions that are opened from now on; warn receives warnings for the person. If
 	// nil, App.Host is used.
 	Host func(o app.Options, warn func(string)) *inspan.Host
-	// Root is the absolute folder of sessions for which the client names none. If empty, the client must name
-	// one.
+	// Root is the absolute folder of sessions whose client names none. If empty, the client must name one.
 	Root string
-	// Log receives lines about errors that nobody else is told about. If nil, they are lost.
+	// Log receives lines about errors that no one else is told about. If nil, they are lost.
 	Log io.Writer
 
 	logging sync.Mutex

@@ -212,7 +212,7 @@ func (a *agent) authMethods(ctx context.Context) []wire.AuthMethod {
 	return list
 }
 
-// noModel returns why there is no usable model.
+// noModel returns the reason why there is no usable model.
 func (a *agent) noModel(ctx context.Context) error {
 	if a.App == nil || a.Host != nil {
 		return nil

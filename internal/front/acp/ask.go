@@ -53,8 +53,8 @@ func (st *session) askRaised(ctx context.Context, t *turn, p inspan.Pending) (ev
 	return answer, nil
 }
 
-// ask lets the person decide about a call. The answer is nil if someone else was faster, or if the person wants
-// the whole run to end.
+// ask lets the person decide on a call. The answer is nil if someone else was faster, or if the person wants the
+// whole run to end.
 func (st *session) ask(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
 	if !p.Asks {
 		return st.askConsent(ctx, t, p)
@@ -150,7 +150,7 @@ func (st *session) permission(ctx context.Context, t *turn, p wire.RequestPermis
 	return string(answer.Outcome.Selected.OptionId), nil
 }
 
-// consentCall returns a call as shown to the person who decides about it, with everything it would do.
+// consentCall returns a call as shown to the person who decides on it, with everything it would do.
 func (st *session) consentCall(p inspan.Pending) wire.ToolCallUpdate {
 	pending := wire.ToolCallStatusPending
 	c := describe(p.Call, p.Effects)

@@ -22,7 +22,7 @@ const (
 	progressEvery = 100 * time.Millisecond // of one call, at most
 )
 
-// shownCall is what the client was told about a running call.
+// shownCall is the state of a running call as the client knows it.
 type shownCall struct {
 	at time.Time // of its last output
 	// terminal is the client's terminal that it runs in, once the client knows; empty if none.
@@ -150,7 +150,7 @@ func (v *view) progress(e event.Event, c *transcript.Call) {
 		return
 	}
 	if e.Time.Sub(shown.at) < progressEvery {
-		return // nobody reads faster, and the next update includes it
+		return // no one reads faster, and the next update includes it
 	}
 	shown.at = e.Time
 	v.updateCall(c, wire.SessionToolCallUpdate{Content: []wire.ToolCallContent{textContent(fenced(words.Result(c.Printed())))}})

@@ -64,7 +64,7 @@ func (st *session) tellCommands() {
 	}
 }
 
-// command returns what a slash command stands for: an input, or a message. Neither is set if there is no such
+// command returns the meaning of a slash command: an input, or a message. Neither is set if there is no such
 // command.
 func (st *session) command(name, args string) (body event.Body, said string, err error) {
 	switch name {

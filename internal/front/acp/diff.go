@@ -148,7 +148,7 @@ func diffContent(diff string, path func(name string) string) []wire.ToolCallCont
 	return out
 }
 
-// previewContent returns what a call would change, or what it asks.
+// previewContent returns the change that a call would make, or its question.
 func previewContent(preview string, effects []tool.Effect, root string) []wire.ToolCallContent {
 	switch {
 	case preview == "":

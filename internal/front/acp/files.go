@@ -115,7 +115,7 @@ func (b *buffers) clientText(ctx context.Context, name string, disk []byte) ([]b
 	case errors.As(err, &refused) && refused.Code == codeMissing:
 		return disk, nil
 	case err != nil:
-		return nil, fmt.Errorf("the editor did not give the file: %w", err)
+		return nil, fmt.Errorf("the editor did not return the file: %w", err)
 	case text == strings.ReplaceAll(string(disk), "\r\n", "\n"):
 		return disk, nil
 	}
@@ -169,7 +169,7 @@ func (b *buffers) write(ctx context.Context, real, name string, c tool.Change) e
 	}
 	request := wire.WriteTextFileRequest{SessionId: wire.SessionId(b.session), Path: name, Content: string(c.Data)}
 	if err := b.conn.Call(ctx, wire.ClientMethodFsWriteTextFile, request, nil); err != nil {
-		return &fs.PathError{Op: "change", Path: c.Path, Err: fmt.Errorf("the editor did not take the file: %w", err)}
+		return &fs.PathError{Op: "change", Path: c.Path, Err: fmt.Errorf("the editor did not save the file: %w", err)}
 	}
 	after, _ := b.disk(ctx, real)
 	if bytes.Equal(after, c.Data) {
@@ -179,7 +179,7 @@ func (b *buffers) write(ctx context.Context, real, name string, c tool.Change) e
 	return b.Files.Change(ctx, c)
 }
 
-// diskState is what is on the disk at a path.
+// diskState describes the file on the disk at a path.
 type diskState int
 
 const (

@@ -171,7 +171,7 @@ func TestBuffersChange(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change tool.Change
-		fails  string // in the words of the error; empty: it is made
+		fails  string // in the words of the error; empty means it is made
 		said   string // to the editor
 		disk   string
 	}{

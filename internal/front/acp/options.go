@@ -50,7 +50,7 @@ func (st *session) mode() tool.Mode {
 	return st.session.Status().Mode
 }
 
-// configOptions returns what the person can choose, with the values from the next run on.
+// configOptions returns the person's choices, with the values from the next run on.
 func (st *session) configOptions() []wire.SessionConfigOption {
 	mode, category := st.mode(), wire.SessionConfigOptionCategoryMode
 	var modes wire.SessionConfigSelectOptionsUngrouped

@@ -198,7 +198,7 @@ func (st *session) warn(text string) {
 	st.warned = append(st.warned, text)
 }
 
-// tellExtras tells the client what it may show beside the conversation, once it knows the session.
+// tellExtras tells the client what it may show outside the conversation, once it knows the session.
 func (st *session) tellExtras() {
 	st.mu.Lock()
 	warned := st.warned

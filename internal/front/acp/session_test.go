@@ -319,7 +319,7 @@ func TestModesAndOptions(t *testing.T) {
 		t.Errorf("%+v, mode %s", e.last(), modeInLog(t, e))
 	}
 	if _, err := e.conn.SetSessionMode(t.Context(), wire.SetSessionModeRequest{SessionId: e.session, ModeId: "plan"}); err != nil || modeInLog(t, e) != "plan" {
-		t.Errorf("%v, mode %s", err, modeInLog(t, e)) // at once, as nothing goes on
+		t.Errorf("%v, mode %s", err, modeInLog(t, e)) // at once, because nothing goes on
 	}
 	e.prompt(`call: write_file {"path":"b","content":"x"}`)
 	if e.last().Status != wire.ToolCallStatusFailed {

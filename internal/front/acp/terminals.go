@@ -97,7 +97,7 @@ func (t *terminals) Start(ctx context.Context, c tool.Command) (tool.Process, er
 	c.Env, c.Vars = env, nil
 	p := &terminal{terminals: t, command: c, done: make(chan struct{})}
 	if err := p.open(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("the editor opened no terminal: %w", err), os.RemoveAll(p.dir))
+		return nil, errors.Join(fmt.Errorf("the editor did not open a terminal: %w", err), os.RemoveAll(p.dir))
 	}
 	t.opened(p.id)
 	t.call.Progress("[in a terminal of the editor]\n")
@@ -218,7 +218,7 @@ func (p *terminal) script() (string, error) {
 		out.WriteString(" " + text.ShellQuote(w))
 	}
 	if strings.ContainsRune(out.String(), 0) {
-		return "", errors.New("a command can't hold a zero byte")
+		return "", errors.New("a command can't contain a zero byte")
 	}
 	return out.String() + "\n", nil
 }
@@ -347,7 +347,7 @@ func (p *terminal) takeOutput(ctx context.Context, last bool) error {
 // overlap is how many bytes of the taken output are searched for, to find where the rest begins.
 const overlap = 4 << 10
 
-// newOutput returns the part of text behind what was taken; the beginning of text may have been dropped meanwhile.
+// newOutput returns the part of text after what was taken; the beginning of text may have been dropped meanwhile.
 // It returns false if the taken part is not in text unchanged.
 func (p *terminal) newOutput(text string, dropped bool) (string, bool) {
 	if !dropped {

@@ -174,7 +174,7 @@ func TestTerminalsThatAreRefused(t *testing.T) {
 	e := edit(t, withTerminals, yolo, bash("touch made"), say("Done."))
 	e.refuses = errors.New("no window is open")
 	e.prompt("go")
-	if got := e.results(); len(got) != 1 || !strings.Contains(got[0], "the editor opened no terminal: ") ||
+	if got := e.results(); len(got) != 1 || !strings.Contains(got[0], "the editor did not open a terminal: ") ||
 		!strings.Contains(got[0], "no window is open") {
 		t.Errorf("%q", got)
 	}

@@ -78,7 +78,7 @@ func (v *view) apply(e event.Event) {
 	}
 }
 
-// reportNote reports something beside the conversation.
+// reportNote reports something outside the conversation.
 func (v *view) reportNote(e event.Event, n *transcript.Note) {
 	switch b := n.Of.(type) {
 	case event.Titled:
@@ -132,7 +132,7 @@ func (v *view) message(s string) {
 	}
 }
 
-// notice reports something beside the conversation. Clients without a place for notices get it as a thought.
+// notice reports something outside the conversation. Clients without a place for notices get it as a thought.
 // Notices are momentary: they are not replayed.
 func (v *view) notice(text string, notable bool) {
 	_, more := v.session.agent.capabilities()

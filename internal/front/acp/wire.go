@@ -41,7 +41,7 @@ type extras struct {
 	} `json:"elicitation"`
 }
 
-// notices reports whether the client shows notices beside the conversation.
+// notices reports whether the client shows notices outside the conversation.
 func (e extras) notices() bool { return e.Session != nil && e.Session.Notices != nil }
 
 // compactions reports whether the client shows the progress of compactions.
@@ -138,7 +138,7 @@ type elicited struct {
 	Content map[string]any `json:"content"` // of a form that the person filled in
 }
 
-// notice is a session update with text beside the conversation.
+// notice is a session update with text outside the conversation.
 type notice struct {
 	SessionUpdate string `json:"sessionUpdate"`
 	Severity      string `json:"severity"`

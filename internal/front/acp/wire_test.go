@@ -27,7 +27,7 @@ func TestMistakes(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		line string
-		code float64 // 0: no answer
+		code float64 // 0 means no answer
 		id   any
 	}{
 		"empty":           {"", 0, nil},

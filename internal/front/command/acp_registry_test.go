@@ -189,8 +189,8 @@ func fitsIcon(t *testing.T, raw []byte) {
 	}
 }
 
-// logsIn checks, as the registry does, that the command offers a login in the first answer where nothing is set up, and
-// that the command takes the options of that login.
+// logsIn checks, as the registry does, that the command offers a login in the first answer where nothing is set up,
+// and that the command takes the options of that login.
 func logsIn(t *testing.T, args []string) {
 	t.Helper()
 	for _, set := range os.Environ() {

@@ -179,7 +179,7 @@ func (q *corpusQuestion) run(ctx context.Context, c *console.Console, s *inspan.
 	return code
 }
 
-// answer returns the answer to the last question; nil: there is none.
+// answer returns the answer to the last question; nil means there is none.
 func (q *corpusQuestion) answer(ctx context.Context, s *inspan.Session) (*corpus.Answer, error) {
 	log, err := q.store.Open(ctx, s.ID())
 	if err != nil {

@@ -61,7 +61,7 @@ type reading struct {
 	t       *testing.T
 	page    string
 	reached chan struct{} // the file is asked about for the first time
-	gone    chan struct{} // and nobody waits for that any more
+	gone    chan struct{} // and no one waits for that any more
 
 	mu    sync.Mutex
 	asked map[string]int // how often about what

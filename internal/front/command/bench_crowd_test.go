@@ -92,7 +92,7 @@ func runCrowd(b *testing.B, where string) {
 		sessions.Go(func() {
 			if err := oneOfCrowd(b.Context(), h, work); err != nil {
 				b.Error(err)
-				gate.here.Done() // so that nobody waits for it
+				gate.here.Done() // so that no one waits for it
 			}
 		})
 	}

@@ -21,7 +21,7 @@ func BenchmarkEach(b *testing.B) {
 			}
 			var took, peak []float64
 			for b.Loop() {
-				h := newHome(b, "http://127.0.0.1:1") // nobody is asked
+				h := newHome(b, "http://127.0.0.1:1") // no one is asked
 				const flow = "name: each\nlimits: {concurrency: 16}\nsteps:\n  - id: all\n    kind: each\n    over: %s\n" +
 					"    steps:\n      - {id: one, kind: run, run: 'true'}\n"
 				if err := os.WriteFile(filepath.Join(h.work, "each.yaml"), fmt.Appendf(nil, flow, list), 0o600); err != nil {

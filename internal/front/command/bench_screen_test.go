@@ -179,7 +179,7 @@ func (s *ptyScreen) cpu() float64 {
 	if err != nil {
 		s.b.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(raw), ") ") // behind the name
+	_, rest, _ := strings.Cut(string(raw), ") ") // after the name
 	fields := strings.Fields(rest)
 	user, err1 := strconv.ParseFloat(fields[11], 64)
 	system, err2 := strconv.ParseFloat(fields[12], 64)

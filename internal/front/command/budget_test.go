@@ -15,8 +15,8 @@ import (
 	"github.com/inspan/inspan/internal/testkit"
 )
 
-// BenchmarkInit reports the work of all packages before main, in bytes and milliseconds, as the runtime traces it.
-// docs/BENCHMARKS.md has the budget of a start.
+// BenchmarkInit reports the work of all packages before main, in bytes and milliseconds, because the runtime traces
+// it. docs/BENCHMARKS.md has the budget of a start.
 func BenchmarkInit(b *testing.B) {
 	bin := testkit.Command(b)
 	bytesOfAll, clockOfAll, packages := 0, 0.0, 0

@@ -25,15 +25,15 @@ func (c *command) configSet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set KEY VALUE ... | KEY=VALUE ...",
 		Short: "Change settings in your settings file",
-		Long: keyForm + "\nOf a list, name all values, or write it as in the file, or use --add. Several KEY=VALUE are set together.\n" +
-			"Comments and order of the file stay as they are. inspan checks the result before it replaces the file: a change\n" +
-			"must not add a fault.\n" +
+		Long: keyForm + "\nTo set a list, give all its values, write it as in the file, or use --add. Several KEY=VALUE pairs are set together.\n" +
+			"Comments and order of the file stay as they are. inspan checks the result and\n" +
+			"refuses a change that adds a fault.\n" +
 			"A provider needs a base_url. Its kind is openai (Chat Completions) unless you set another, or inspan knows the name.",
 		Example: "  inspan config set model anthropic/claude-sonnet-5-5\n  inspan config set sandbox.memory_mb 4096\n" +
 			"  inspan config set providers.home.base_url=http://localhost:8000/v1 model=home/my-model\n" +
 			"  inspan config set --add allow \"bash(go test *)\"\n  inspan config set --project --add deny \"read(secrets/**)\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			changes, err := assigned(args, add)
+			changes, err := parseAssignments(args, add)
 			if err != nil {
 				return misused("%s %w; see '%[1]s --help'", cmd.CommandPath(), err)
 			}
@@ -45,8 +45,8 @@ func (c *command) configSet() *cobra.Command {
 	return cmd
 }
 
-// assigned returns the changes in arguments: a key and its values, or pairs of a key and a value.
-func assigned(args []string, add bool) (changes []config.Change, err error) {
+// parseAssignments returns the changes in arguments: a key and its values, or pairs of a key and a value.
+func parseAssignments(args []string, add bool) (changes []config.Change, err error) {
 	if len(args) > 0 && !strings.Contains(args[0], "=") {
 		if len(args) == 1 {
 			return nil, errors.New("needs a KEY and a VALUE")
@@ -166,13 +166,13 @@ func (c *command) change(cmd *cobra.Command, cwd string, project bool, changes .
 	if err := file.Faulty(); err != nil {
 		c.warn("the file still has faults:\n" + err.Error())
 	}
-	c.doubt(changes)
-	c.doubtRules(cmd.Context(), cwd, changes)
+	c.warnUnknownModels(changes)
+	c.warnIneffectiveRules(cmd.Context(), cwd, changes)
 	return nil
 }
 
-// doubt warns about unknown models in changes.
-func (c *command) doubt(changes []config.Change) {
+// warnUnknownModels warns if a change names an unknown model.
+func (c *command) warnUnknownModels(changes []config.Change) {
 	a, err := c.installation()
 	if err != nil {
 		return // it was reported
@@ -185,9 +185,9 @@ func (c *command) doubt(changes []config.Change) {
 	}
 }
 
-// doubtRules warns about new rules that match nothing here or change nothing, and shows the conversion of rules
+// warnIneffectiveRules warns about new rules that match nothing here or change nothing, and shows the conversion of rules
 // in the form of another agent.
-func (c *command) doubtRules(ctx context.Context, cwd string, changes []config.Change) {
+func (c *command) warnIneffectiveRules(ctx context.Context, cwd string, changes []config.Change) {
 	a, root, err := c.at(cwd)
 	if err != nil {
 		return // it was reported

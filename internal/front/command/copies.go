@@ -164,7 +164,7 @@ func (c *command) copyOf(ctx context.Context, agent string) (*app.App, running.C
 			return a, one, tree, err
 		}
 	}
-	return nil, running.Copy{}, worktree.Tree{}, misused("agent %s has no copy; 'inspan copies list' shows those there are", id)
+	return nil, running.Copy{}, worktree.Tree{}, misused("agent %s has no copy; 'inspan copies list' lists the copies", id)
 }
 
 // idle returns an error while an agent works.

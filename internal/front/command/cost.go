@@ -33,7 +33,7 @@ func (c *command) cost() *cobra.Command {
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !suppose && local+cloud != "" {
-				return misused("--local and --cloud go with --counterfactual")
+				return misused("--local and --cloud need --counterfactual")
 			}
 			a, err := c.installation()
 			if err != nil {
@@ -69,10 +69,10 @@ func (c *command) cost() *cobra.Command {
 // spending is a person's question about costs.
 type spending struct {
 	By      string // one of [cost.Groupings]
-	Since   string // a day, such as 2026-11-21; empty: ever
-	Session string // its id; empty: all
+	Since   string // a day, such as 2026-11-21; empty means ever
+	Session string // its id; empty means all
 	JSON    bool
-	Index   string // a file that saves reading sessions again; empty: none
+	Index   string // a file that saves reading sessions again; empty means none
 }
 
 // of returns the query for the sessions. An invalid one is a [words.Misuse].
@@ -133,7 +133,7 @@ func printCosts(out io.Writer, by string, rows []cost.Row) error {
 	return w.Flush()
 }
 
-// lacking returns what is missing in the figures of a row; empty if they are complete.
+// lacking names the gaps in the figures of a row; empty if they are complete.
 func lacking(r cost.Row) string {
 	var lacks []string
 	if r.Unpriced > 0 {

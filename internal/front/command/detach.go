@@ -97,8 +97,7 @@ func (c *command) order(cmd *cobra.Command, a *app.App, f *runFlags, args []stri
 	return o, done, err
 }
 
-// program returns the path by which to start this program again, by a name that people recognise if there is
-// one.
+// program returns the path to start this program again, by a name that people recognise if there is one.
 func (c *command) program() string {
 	if path, err := os.Executable(); err == nil {
 		if _, err := os.Stat(path); err == nil {
@@ -113,7 +112,7 @@ func (c *command) given(cmd *cobra.Command, but ...string) []string {
 	return flagsFor(c.detached(), cmd, but...)
 }
 
-// flagsFor returns the flags that were given to a command and that another one takes too, except some.
+// flagsFor returns the flags that were given to a command and that another takes too, except some.
 func flagsFor(other, cmd *cobra.Command, but ...string) []string {
 	var args []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {

@@ -318,8 +318,8 @@ func TestStopReachesTheCommand(t *testing.T) {
 	h.does(t, console.ExitCancelled, "logs", "-f", id)
 }
 
-// TestStopKeepsWhatWaits stops a run behind which another prompt waits, in each way:
-// that is not begun, and done when the session is resumed.
+// TestStopKeepsWhatWaits stops a run after which another prompt waits, in each way: that is not begun, and done
+// when the session is resumed.
 func TestStopKeepsWhatWaits(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(h home, id string){

@@ -169,8 +169,8 @@ func TestFoldersThatDoNotSync(t *testing.T) {
 	}
 }
 
-// TestStateGoes takes the state folder away from a run, in every way it can go: the run
-// notices and fails, as nothing more would be kept.
+// TestStateGoes takes the state folder away from a run, in every way it can go: the run notices and fails, because
+// nothing more would be kept.
 func TestStateGoes(t *testing.T) {
 	t.Parallel()
 	const task = "bash: sleep 0.2\nbash: touch ready; while test ! -e gone; do sleep 0.05; done\nbash: echo more"

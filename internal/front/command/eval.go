@@ -244,7 +244,7 @@ type evaluation struct {
 
 	Repos   string // folder with clones for rows of SWE-bench
 	Pin     bool
-	Config  string // settings file, or the folder of one; empty: the person's file
+	Config  string // settings file, or the folder of one; empty means the person's file
 	Model   string
 	Mode    tool.Mode
 	Flags   []string // of 'inspan run'
@@ -303,7 +303,7 @@ func (e *evaluation) run(ctx context.Context, path string) error {
 // matrix starts a run of a suite for each configuration with each model, one after the other, and prints a table.
 func (e *evaluation) matrix(ctx context.Context, path string, configs, models []string) error {
 	if eval.Split(e.Split) == eval.HeldOut {
-		return misused("a matrix shows results, which held-out tasks must not; try dev tasks")
+		return misused("a matrix shows results, and those of held-out tasks stay hidden; use dev tasks")
 	}
 	if len(configs) == 0 {
 		configs = []string{""}
@@ -338,7 +338,7 @@ func (e *evaluation) matrix(ctx context.Context, path string, configs, models []
 			}
 			runs = append(runs, sumOf(run))
 			if spent += runs[len(runs)-1].Cost; err != nil {
-				return errors.Join(e.printMatrix(runs), fmt.Errorf("%w; give the command again to continue", err))
+				return errors.Join(e.printMatrix(runs), fmt.Errorf("%w; run the command again to continue", err))
 			}
 		}
 	}
@@ -386,7 +386,7 @@ func (e *evaluation) plan(path string) (eval.Plan, error) {
 	return p, err
 }
 
-// proposal returns the ledger's change for the trials; nil: none.
+// proposal returns the ledger's change for the trials; nil means none.
 func (e *evaluation) proposal() (*eval.Change, error) {
 	name := cmp.Or(e.With, e.Without)
 	switch {
@@ -410,7 +410,7 @@ func (e *evaluation) proposal() (*eval.Change, error) {
 	return &p.Change, nil
 }
 
-// settings returns the evaluated settings, their name, the files beside them, and the model in them.
+// settings returns the evaluated settings, their name, the files next to them, and the model in them.
 func (e *evaluation) settings() (name string, data []byte, beside []eval.File, err error) {
 	path := e.Config
 	name = text.Visible(strings.TrimSuffix(filepath.Base(path), ".toml"))
@@ -635,7 +635,7 @@ func (e *evaluation) calibrate(id string) error {
 		return err
 	}
 	if run.Split == eval.HeldOut {
-		return misused("run %s is of held-out tasks; calibrate graders with a run of others", run.ID)
+		return misused("run %s has held-out tasks; calibrate graders with a run of other tasks", run.ID)
 	}
 	labels, err := f.Labels(run)
 	if err != nil {

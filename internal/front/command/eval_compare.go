@@ -27,7 +27,7 @@ func evalComparisons(c *command) []*cobra.Command {
 	return []*cobra.Command{c.evalCompare(), c.evalReport(), c.evalDiff(), c.evalGate(), c.evalPower(), c.evalExport(), c.evalLearn()}
 }
 
-// performed is the function of a command.
+// performed is the function that runs a command.
 type performed = func(cmd *cobra.Command, args []string) error
 
 // comparing returns a command about runs that first reads the settings.
@@ -204,10 +204,10 @@ type comparisons struct {
 
 	How    eval.Comparing
 	Design stats.Design // for Power, with the power in How
-	Effect float64      // for Power; 0: not given
-	Format string       // of a report; empty: text
-	File   string       // file for a report; empty: Out
-	Pages  string       // address of the web page for links to events; empty: no links
+	Effect float64      // for Power; 0 means not given
+	Format string       // of a report; empty means text
+	File   string       // file for a report; empty means Out
+	Pages  string       // address of the web page for links to events; empty means no links
 	JSON   bool
 
 	Unchecked bool // runs are not checked to differ only in a proposal's change
@@ -383,7 +383,7 @@ func (c *comparisons) gate(ctx context.Context, base, candidate string) (code in
 	return code, nil
 }
 
-// diff prints the first event at which two sessions differ.
+// diff prints the first event where two sessions differ.
 func (c *comparisons) diff(ctx context.Context, base, candidate string) error {
 	var ids [2]string
 	for i, name := range []string{base, candidate} {

@@ -253,7 +253,7 @@ func (c *comparisons) drawn(ctx context.Context, from []string) ([]eval.Drawn, e
 	return out, nil
 }
 
-// there checks that the events behind a change exist, and are not of a held-out trial.
+// there checks that the events after a change exist, and are not of a held-out trial.
 func (c *comparisons) there(ctx context.Context, from string, d eval.Drawn) error {
 	left := slices.Clone(d.Events)
 	for e, err := range store.Events(ctx, c.Sessions, d.Session) {
@@ -267,7 +267,7 @@ func (c *comparisons) there(ctx context.Context, from string, d eval.Drawn) erro
 	}
 	held, err := eval.FolderIn(c.State).HeldOut(d.Session)
 	if held {
-		err = misused("--from %s: it is a trial of a held-out task, of which nothing is learned", from)
+		err = misused("--from %s: it is a trial of a held-out task; name a trial of another task", from)
 	}
 	return err
 }
@@ -477,7 +477,7 @@ func (c *comparisons) keep(ctx context.Context, id string) error {
 		if e, err := c.fares(ctx, book, p); err != nil {
 			return err
 		} else if e.Step == eval.RolledBack {
-			return fmt.Errorf("%s is not kept but rolled back: %s", id, e.Why)
+			return fmt.Errorf("%s was rolled back instead: %s", id, e.Why)
 		}
 	}
 	p, _, err := c.step(ctx, id, func(b *eval.Book) (eval.Entry, error) { return b.Made(id, eval.Kept, "") })

@@ -232,7 +232,7 @@ func TestStepsThatFailChangeNothing(t *testing.T) {
 }
 
 // TestCanaryIsRolledBack lets only sessions with a promoted change fail. No session gets the change afterwards, and
-// the ledger says why.
+// the ledger gives the reason why.
 func TestCanaryIsRolledBack(t *testing.T) {
 	var out bytes.Buffer
 	var sessions store.Memory

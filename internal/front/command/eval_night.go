@@ -165,8 +165,8 @@ func (n *nightly) perform(ctx context.Context, a *app.App) error {
 	return errors.Join(err, printed)
 }
 
-// open returns the night to work on. Nil: that of the occasion has ended. A new one continues with the proposal of the
-// one before if that is undecided.
+// open returns the night to work on. Nil means that of the occasion has ended. A new one continues with the
+// proposal of the one before if that is undecided.
 func (n *nightly) open(ctx context.Context) (*eval.Night, error) {
 	list, err := n.folder().Nights()
 	if err != nil {
@@ -201,7 +201,7 @@ func (n *nightly) open(ctx context.Context) (*eval.Night, error) {
 	return &night, n.folder().SaveNight(&night)
 }
 
-// stages performs the stages of a night that are left, and returns why it ends.
+// stages performs the stages of a night that are left, and returns the reason why it ends.
 func (n *nightly) stages(ctx context.Context, night *eval.Night) (why string, err error) {
 	if err := n.watchCanaries(ctx, night); err != nil {
 		return "", err
@@ -408,7 +408,7 @@ func (n *nightly) answered(ctx context.Context, night *eval.Night, order *runnin
 		<-over
 	}
 	if st, bad := n.Table.Status(ctx, start.Session); bad == nil && st.Stopped != nil && st.Stopped.Reason != event.ReasonDone {
-		return "", fmt.Errorf("session %s, which was to propose a change, ended before its answer: %s", start.Session, st.Stopped.Reason)
+		return "", fmt.Errorf("session %s ended before it proposed a change: %s", start.Session, st.Stopped.Reason)
 	}
 	answer := ""
 	for e, bad := range n.Table.Past(ctx, start.Session) {
@@ -422,7 +422,7 @@ func (n *nightly) answered(ctx context.Context, night *eval.Night, order *runnin
 	return answer, errors.Join(err, ctx.Err())
 }
 
-// left returns what a night may still cost. The error says that nothing is left.
+// left returns the remaining budget of a night. The error says that nothing is left.
 func (n *nightly) left(ctx context.Context, night *eval.Night) (float64, error) {
 	spent, err := n.spent(ctx, night)
 	if err == nil && spent >= night.Budget {

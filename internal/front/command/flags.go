@@ -148,7 +148,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return misused("%w%s; see '%s'", err, near, helpOf(cmd))
 }
 
-// elsewhere returns our equivalent of a flag of other agents; empty: none of them has it.
+// elsewhere returns our equivalent of a flag of other agents; empty means none of them has it.
 func elsewhere(flag string) string {
 	return map[string]string{
 		"permission-mode": "--mode", "approval-mode": "--mode", "ask-for-approval": "--mode", "sandbox": "--mode",
@@ -164,7 +164,7 @@ func elsewhere(flag string) string {
 	}[flag]
 }
 
-// needs describes the values that a flag takes; empty: the error of its value does.
+// needs describes the values that a flag takes; empty means the error of its value does.
 func needs(f *pflag.Flag) string {
 	if b, ok := f.Value.(interface{ needs() string }); ok {
 		return b.needs()
@@ -182,7 +182,7 @@ func needs(f *pflag.Flag) string {
 	return ""
 }
 
-// exactly is cobra.RangeArgs with errors in our words. What names the arguments, as in "an ID".
+// exactly is cobra.RangeArgs with errors in our words. The parameter what names the arguments, as in "an ID".
 func exactly(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		path := cmd.CommandPath()

@@ -63,7 +63,7 @@ func (c *command) imports() *cobra.Command {
 	return cmd
 }
 
-// mcpImport imports only MCP servers, and shows what each runs.
+// mcpImport imports only MCP servers, and shows the program of each.
 func (c *command) mcpImport() *cobra.Command {
 	var cwd string
 	var yes bool
@@ -95,7 +95,7 @@ func (c *command) mcpImport() *cobra.Command {
 				return nil
 			case yes:
 			case !isTerminal(c.in):
-				return errors.New("nothing was added, because there is no terminal to ask at; --yes adds these servers")
+				return errors.New("nothing was added, because there is no terminal to ask on; --yes adds these servers")
 			case !c.confirms(out, "Add them to your settings?"):
 				fmt.Fprintln(out, "Nothing added.")
 				return nil

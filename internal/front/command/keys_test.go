@@ -76,8 +76,8 @@ func TestKeysAnswer(t *testing.T) {
 	}
 }
 
-// TestKeyBeforeAQuestion presses a key while the model still writes the call that is asked about. Nobody
-// can have read the question then, so the key does not answer it.
+// TestKeyBeforeAQuestion presses a key while the model still writes the call that is asked about. No one can have
+// read the question then, so the key does not answer it.
 func TestKeyBeforeAQuestion(t *testing.T) {
 	t.Parallel()
 	asked, typed := make(chan struct{}, 9), make(chan struct{})

@@ -50,7 +50,7 @@ func (c *command) logs() *cobra.Command {
 	return cmd
 }
 
-// printLog prints a transcript, and the open questions of its session behind it.
+// printLog prints a transcript, and the open questions of its session after it.
 func (c *command) printLog(cmd *cobra.Command, a *app.App, id string, events iter.Seq2[event.Event, error]) error {
 	if err := c.console.Show(events, false); err != nil {
 		return err

@@ -28,11 +28,11 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Program is what a binary links in addition to this module. The zero value is the standard inspan.
+// Program holds the parts that a binary links in addition to this module. The zero value is the standard inspan.
 type Program struct {
 	// Shared opens stores and engines that several machines share, for flags such as --store.
 	Shared app.Shared
-	// Examine looks at the database of a store for 'inspan doctor cluster'. Nil: no store has one.
+	// Examine looks at the database of a store for 'inspan doctor cluster'. Nil means no store has one.
 	Examine func(ctx context.Context, s store.Store) []setup.Finding
 }
 
@@ -53,10 +53,10 @@ func (p Program) Run() {
 	os.Exit(code)
 }
 
-// Settings of the garbage collector. Most allocations of a start stay in use, so for the first startTime the
-// heap may grow by startGarbage percent. Later the heap of a session is so small that it would be collected
-// every few calls. So the ballast raises the threshold. Its pages are never touched. Measured on a busy
-// machine, it saves 10 % of the processor time of a turn with read_file and 5 % of one with bash, for 5 MB.
+// Settings of the garbage collector. Most allocations of a start stay in use, so for the first startTime the heap
+// may grow by startGarbage percent. Later the heap of a session is so small that it would be collected every few
+// calls, so the ballast raises the threshold. Its pages are never touched. Measured on a busy machine, it saves 10
+// % of the processor time of a turn with read_file and 5 % of one with bash, for 5 MB.
 const (
 	startGarbage = 400 // percent of the live heap
 	startTime    = 250 * time.Millisecond
@@ -104,8 +104,8 @@ type command struct {
 	ended   chan struct{} // closed when the command has ended
 }
 
-// numbered moves a negative number among the arguments behind all flags, since no flag has such a name: in
-// 'config set max_turns -1' it is a value.
+// numbered moves a negative number among the arguments after all flags, since no flag has such a name: in 'config
+// set max_turns -1' it is a value.
 func numbered(root *cobra.Command, args []string) []string {
 	cmd, rest, err := root.Find(args)
 	end := slices.Index(rest, "--")
@@ -134,7 +134,7 @@ func numbered(root *cobra.Command, args []string) []string {
 	return slices.Concat(strings.Fields(cmd.CommandPath())[1:], flags, []string{"--"}, values, rest[min(end+1, len(rest)):])
 }
 
-// takesNext reports whether the argument behind a flag is its value.
+// takesNext reports whether the argument after a flag is its value.
 func takesNext(cmd *cobra.Command, name string) bool {
 	flag := cmd.Flags().Lookup(name)
 	if flag == nil {

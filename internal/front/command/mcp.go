@@ -218,7 +218,7 @@ func (c *command) mcpAgree() *cobra.Command {
 				return hub.Agree(args[0], digest)
 			case yes:
 			case !isTerminal(c.in):
-				return errors.New("nothing was approved, because there is no terminal to ask at; --yes approves these tools")
+				return errors.New("nothing was approved, because there is no terminal to ask on; --yes approves these tools")
 			case !c.confirms(out, "Approve these tools?"):
 				fmt.Fprintln(out, "Not approved.")
 				return nil

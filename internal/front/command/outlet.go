@@ -53,7 +53,7 @@ func (c *command) signals(ctx context.Context) (context.Context, context.CancelF
 	}
 }
 
-// endUnread ends the process if nobody reads its output, unless the command ends before.
+// endUnread ends the process if no one reads its output, unless the command ends before.
 func (c *command) endUnread() {
 	look := time.NewTicker(unread / 20)
 	defer look.Stop()

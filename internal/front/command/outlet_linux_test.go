@@ -16,7 +16,7 @@ import (
 	"github.com/inspan/inspan/internal/testkit"
 )
 
-// TestUnreadOutput asks commands to end whose output nobody reads.
+// TestUnreadOutput asks commands to end whose output no one reads.
 func TestUnreadOutput(t *testing.T) {
 	h := newHome(t, "http://unused.invalid")
 	suite := filepath.Join(h.dir, "suite", "one")

@@ -53,9 +53,9 @@ func updates() string {
 	return setup.HowToUpdate(program)
 }
 
-// meansPeer returns the error for arguments that are a command of other agents; nil: they are a task. Such a
-// command is the verb alone, a verb with a quoted sentence, with a flag, or with a word that other agents
-// accept there: "update the changelog" is not one.
+// meansPeer returns the error for arguments that are a command of other agents; nil means they are a task. Such a
+// command is the verb alone, a verb with a quoted sentence, with a flag, or with a word that other agents accept
+// there: "update the changelog" is not one.
 func meansPeer(args []string) error {
 	if len(args) == 0 {
 		return nil

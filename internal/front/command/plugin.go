@@ -77,7 +77,7 @@ func (c *command) pluginEnable() *cobra.Command {
 			switch {
 			case p.Broken || p.Enabled || len(runs) == 0 || yes:
 			case !isTerminal(c.in):
-				return fmt.Errorf("%s was not enabled, because there is no terminal to ask at; --yes enables it", p.Name)
+				return fmt.Errorf("%s was not enabled, because there is no terminal to ask on; --yes enables it", p.Name)
 			case !c.confirms(out, fmt.Sprintf("Enable %s and let these %d run?", titled(p), len(runs))):
 				fmt.Fprintln(out, "Not enabled.")
 				return nil

@@ -39,7 +39,7 @@ func (f *runFlags) addRemote(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.ref, "ref", "", "with --remote: `branch` or tag of the repository to start from")
 }
 
-// server returns the named server; nil: none is named.
+// server returns the named server; nil means none is named.
 func (f *remoteFlags) server() (*server.Remote, error) {
 	if f.url == "" {
 		if f.tokenFile != "" {

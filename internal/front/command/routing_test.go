@@ -192,7 +192,8 @@ func TestPrivateSessionIsTooLong(t *testing.T) {
 }
 
 // TestRoutingFollowsTheTask checks, through the whole command, that a task that continues a plan of the cloud stays
-// there, that a run whose commands keep failing moves there and says why, and that a new easy task comes home.
+// there, that a run whose commands keep failing moves there and gives the reason why, and that a new easy task
+// comes home.
 func TestRoutingFollowsTheTask(t *testing.T) {
 	d := &desk{window: 100_000}
 	p := newPrivate(t, d)
@@ -254,7 +255,7 @@ func TestRefusedAnswersCount(t *testing.T) {
 }
 
 // TestDayCapOfManyProcesses has six runs at once with money for two: at most one request exceeds the cap, and every
-// refusal says why.
+// refusal gives the reason why.
 func TestDayCapOfManyProcesses(t *testing.T) {
 	t.Parallel()
 	const runs, most = 6, 2

@@ -35,7 +35,7 @@ type givenFlags struct {
 	id      string   // another name of the new session
 	copied  string   // the new session works in a copy of this name
 
-	answer   *subagent.Answer // by the schema; nil: words
+	answer   *subagent.Answer // by the schema; nil means words
 	pictures []tui.Picture
 	warnings []string
 	tree     string // the copy
@@ -63,7 +63,7 @@ func (f *givenFlags) addOwn(cmd *cobra.Command) {
 	fl.Lookup("worktree").NoOptDefVal = anyWorktree
 }
 
-// read reads what the flags bring, once.
+// read reads the values of the flags, once.
 func (f *givenFlags) read(flags *pflag.FlagSet, o *app.Options, root string) error {
 	if f.done {
 		return nil
@@ -126,8 +126,8 @@ func (f *givenFlags) read(flags *pflag.FlagSet, o *app.Options, root string) err
 	return nil
 }
 
-// firstEmpty returns the first of the named flags that was given without a value, as by a variable of a script that is
-// not set; empty: there is none.
+// firstEmpty returns the first of the named flags that was given without a value, as by a variable of a script that
+// is not set; empty means there is none.
 func firstEmpty(flags *pflag.FlagSet, names ...string) string {
 	for _, name := range names {
 		f := flags.Lookup(name)
@@ -209,14 +209,14 @@ func (f *runFlags) unused(ctx context.Context, a *app.App) error {
 	id, err := store.Resolve(ctx, a.Running.Sessions, f.id)
 	switch {
 	case err == nil:
-		return misused("--session-id: %s is session %s already; continue it with: inspan resume %s", f.id, id, f.id)
+		return misused("--session-id: %s already names session %s; continue it with: inspan resume %s", f.id, id, f.id)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	}
 	return err
 }
 
-// alone locks a file in the state folder, for which other processes wait.
+// alone locks a file in the state folder. Other processes wait for it.
 func alone(ctx context.Context, a *app.App, name string) (*keep.Lock, error) {
 	if err := os.MkdirAll(a.StateDir, 0o700); err != nil {
 		return nil, err
@@ -300,8 +300,8 @@ func (c *command) leave(ctx context.Context, a *app.App, f *runFlags) error {
 	return nil
 }
 
-// with adds to the inputs of a run the images of the flags, and the files that a typed task names as @FILE. What
-// came from standard input names none.
+// with adds to the inputs of a run the images of the flags, and the files that a typed task names as @FILE. A task
+// from standard input names none.
 func (f *givenFlags) with(ctx context.Context, a *app.App, root, typed string, inputs []event.Body) ([]event.Body, error) {
 	i := slices.IndexFunc(inputs, func(b event.Body) bool {
 		said, ok := b.(event.Said)

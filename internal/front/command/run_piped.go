@@ -14,7 +14,7 @@ const (
 	firstIn  = 2 * time.Second // until the first of them; an open pipe of a parent may never have any
 )
 
-// piped returns a task with the piped input behind it, in a fence. A terminal and a device are not read.
+// piped returns a task with the piped input after it, in a fence. A terminal and a device are not read.
 func (c *command) piped(task string, args []string) (string, error) {
 	f, ok := c.in.(*os.File)
 	if !ok || piped(args) {

@@ -129,7 +129,7 @@ func (c *command) addSchedule(cmd *cobra.Command, f *scheduleFlags, args []strin
 	return one.Added(cmd.OutOrStdout(), time.Now())
 }
 
-// flow returns the workflow with its inputs, as typed; nil: there is none. A file is found from any folder.
+// flow returns the workflow with its inputs, as typed; nil means there is none. A file is found from any folder.
 func (f *scheduleFlags) flow(args []string) ([]string, error) {
 	if f.workflow == "" {
 		if len(f.maps) > 0 {

@@ -77,7 +77,7 @@ func TestOpenedWhileDriven(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.WaitFor(t, "the question to be held by who shows it", func() bool { return h.asks(t, id) != pid })
-	again := time.Now() // no answer counts while the box is put anew, and keys close behind each other are words
+	again := time.Now() // no answer counts while the box is put anew, and keys close after each other are words
 	testkit.WaitFor(t, "the answer to count", func() bool {
 		if now := time.Now(); now.After(again) && strings.Contains(s.Screen(), "or say what to do instead") {
 			s.Keys("y")

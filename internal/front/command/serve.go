@@ -33,7 +33,7 @@ type serverFlags struct {
 	advertise  string
 	newOwner   bool
 	state      string               // the folder, once known
-	show       func(address string) // shows a person the page; nil: does not
+	show       func(address string) // shows a person the page; nil means it can't
 }
 
 // The places for the workspaces of tasks.
@@ -156,13 +156,13 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 		return s.Serve(ctx, f.Door, f.drain)
 	}
 	if s.Runtime {
-		return misused("--agentcore is for one server alone, and a store of several is set")
+		return misused("--agentcore is for a single server; remove --store")
 	}
 	s.Engine = apart.engine
 	return c.serveAmong(ctx, a, f, s, apart)
 }
 
-// token says where the owner's token is; empty: other servers have it.
+// token says where the owner's token is; empty means other servers have it.
 func (f *serverFlags) token() string {
 	if _, err := os.Stat(f.TokenFile); err != nil {
 		return ""
@@ -195,7 +195,7 @@ func (f *serverFlags) settle(s *server.Server) error {
 		return misused("--workspaces-in: unknown value %q; use folder or store", f.carried)
 	}
 	if s.AtOnce < 1 {
-		return misused("--at-once: it is %d, and must be 1 or more", s.AtOnce)
+		return misused("--at-once: it must be 1 or more, not %d", s.AtOnce)
 	}
 	if f.disk < 0 || f.drain < 0 {
 		return misused("--disk and --drain can't be negative")

@@ -11,10 +11,10 @@ import (
 
 // Parts of serve for several machines: see docs/SERVER.md.
 
-// sharing is what a server shares with others.
+// sharing holds the parts that a server shares with others.
 type sharing struct {
-	store  app.SharedStore // nil: none
-	engine app.Engine      // nil: none
+	store  app.SharedStore // nil means none
+	engine app.Engine      // nil means none
 	name   string          // of the store
 }
 

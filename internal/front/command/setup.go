@@ -41,7 +41,7 @@ func (c *command) setup() *cobra.Command {
 	}
 }
 
-// setUpFlag declares the flag by which an editor starts the set-up in a terminal: it starts the command that it has
+// setUpFlag declares the flag that editors use to start the set-up in a terminal: it starts the command that it has
 // for the protocol, or the program alone, with this flag.
 func setUpFlag(cmd *cobra.Command, given *bool) {
 	cmd.Flags().BoolVar(given, "setup", false, "set up a model, as 'inspan setup' does")

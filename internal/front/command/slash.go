@@ -71,7 +71,7 @@ func (c *command) inline(a *app.App, root, name string) {
 	}
 }
 
-// subcommand returns the subcommand for a slash command; nil: the command needs an open session.
+// subcommand returns the subcommand for a slash command; nil means the command needs an open session.
 func subcommand(name, args string) []string {
 	switch name {
 	case "sessions":
@@ -147,7 +147,7 @@ func slashHelp(list []tui.Command) string {
 	return b.String()
 }
 
-// notHere says why a slash command can't be run, and which can.
+// notHere gives the reason why a slash command can't be run, and which can.
 func notHere(list []tui.Command, name string) error {
 	var names []string
 	for _, s := range list {

@@ -48,8 +48,8 @@ func (c *command) spend() *cobra.Command {
 // causes is a person's question about the causes of costs.
 type causes struct {
 	By         string // one of [cost.Explanations]
-	Day, Since string // days, such as 2026-11-21; empty: any
-	Session    string // its id; empty: all
+	Day, Since string // days, such as 2026-11-21; empty means any
+	Session    string // its id; empty means all
 	JSON       bool
 }
 

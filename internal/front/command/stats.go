@@ -50,9 +50,9 @@ func (c *command) stats() *cobra.Command {
 
 // statistics is a person's question about how requests and calls went.
 type statistics struct {
-	By      string // one of statGroupings; empty: models and tools
-	Since   string // a day, such as 2026-11-21; empty: the last 30 days
-	Session string // its id; empty: all
+	By      string // one of statGroupings; empty means models and tools
+	Since   string // a day, such as 2026-11-21; empty means the last 30 days
+	Session string // its id; empty means all
 	JSON    bool
 }
 
@@ -154,7 +154,7 @@ func eachSpan(ctx context.Context, sessions store.Store, session string, since t
 	return nil
 }
 
-// statKey returns the row of a table for a span; empty: none.
+// statKey returns the row of a table for a span; empty means none.
 func statKey(by string, s transcript.Span) string {
 	if s.Kind != transcript.SpanModel && s.Kind != transcript.SpanCall {
 		return ""

@@ -149,7 +149,7 @@ func (o ownTools) promote(ctx context.Context, name, session string, user bool) 
 func (o ownTools) promotion(ctx context.Context, name, session string, user bool) (equipment.Promotion, error) {
 	if was, is := o.promoted(name, user); is && session == "" {
 		if !was.Changed {
-			return equipment.Promotion{}, misused("%s is kept already, as you approved it", name)
+			return equipment.Promotion{}, misused("%s is already kept, as you approved it", name)
 		}
 		fmt.Fprintf(o.Out, "%s has changed since you approved it. This is its current content:\n", name)
 		return o.App.Extensions.Again(ctx, was)
@@ -288,7 +288,7 @@ func saved(p equipment.Promoted, u ownUse) int {
 	return (u.calls - u.failed) * size / perToken
 }
 
-// idleTool returns why a tool might be removed; empty: it might stay.
+// idleTool returns the reason why a tool might be removed; empty means it might stay.
 func idleTool(p equipment.Promoted, u ownUse, now time.Time) string {
 	switch {
 	case u.calls >= fewCalls && 2*u.failed >= u.calls:

@@ -88,16 +88,16 @@ func (c *command) traceExport() *cobra.Command {
 
 // receiver is where to send traces.
 type receiver struct {
-	URL     string // without a path the usual one is added; empty: traces are printed
+	URL     string // without a path the usual one is added; empty means traces are printed
 	Headers string // as in OTEL_EXPORTER_OTLP_HEADERS
-	Semconv string // one of [transcript.Semconvs]; empty: the last
+	Semconv string // one of [transcript.Semconvs]; empty means the last
 	Release string // of this program
 	Content bool   // the trace includes content
 	// Attributes are those of OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME.
 	Attributes map[string]string
 }
 
-// printWaterfall prints a trace as bars, each run on its own scale. Width is that of a line; 0: the usual one.
+// printWaterfall prints a trace as bars, each run on its own scale. Width is that of a line; 0 means the usual one.
 // Unfinished spans last until now.
 func printWaterfall(out io.Writer, t transcript.Trace, width int, now time.Time) error {
 	if width == 0 {

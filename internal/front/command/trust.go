@@ -60,7 +60,7 @@ func (c *command) trust() *cobra.Command {
 			case len(open) == 0:
 				return nil
 			case !yes && !isTerminal(c.in):
-				fmt.Fprintln(cmd.ErrOrStderr(), "Not trusted, because there is no terminal to ask at. --yes trusts this content.")
+				fmt.Fprintln(cmd.ErrOrStderr(), "Not trusted, because there is no terminal to ask on. --yes trusts this content.")
 				return nil
 			case !yes && !c.confirms(out, fmt.Sprintf("Trust exactly this content (%d new or changed)?", len(open))):
 				fmt.Fprintln(out, "Not trusted.")

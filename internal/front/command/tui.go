@@ -250,8 +250,8 @@ func (j shellJobs) Background() int { return j.background() }
 // Kill implements [tui.Jobs].
 func (j shellJobs) Kill(ctx context.Context, id string) error { return j.kill(ctx, id) }
 
-// slashes returns the slash commands that the front end does not have itself, with the flags with which it was
-// started. Shadowed is called with the names of command files that are not among them, and why.
+// slashes returns the slash commands that the front end does not have itself, with the flags of its start. Shadowed
+// is called with the names of command files that are not among them, and why.
 func (c *command) slashes(a *app.App, root string, f *runFlags, shadowed func(name, why string)) []tui.Command {
 	list := []tui.Command{
 		memorySlash(a, root),

@@ -51,7 +51,7 @@ func compare(out io.Writer, newest setup.Release) {
 	fmt.Fprintf(out, "This is up to date; the newest release is %s.\n", newest.Tag)
 }
 
-// revision returns the commit from which the binary was built, if known.
+// revision returns the commit that the binary was built from, if known.
 func revision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -29,7 +29,7 @@ func (c *command) worker() *cobra.Command {
 		Args:    exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if w.AtOnce < 1 {
-				return misused("--at-once: it is %d, and must be 1 or more", w.AtOnce)
+				return misused("--at-once: it must be 1 or more, not %d", w.AtOnce)
 			}
 			for _, name := range []string{"remote", "environment"} {
 				if cmd.Flag(name).Value.String() == "" {

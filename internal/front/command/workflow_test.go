@@ -126,7 +126,7 @@ func wideRun(t *testing.T, url string, lives func(try int) time.Duration) time.D
 	}
 }
 
-// live runs the command for a while at most; 0: to its end. The code of one that was killed is -1.
+// live runs the command for a while at most; 0 means to its end. The code of one that was killed is -1.
 func (h home) live(t *testing.T, most time.Duration, args ...string) (r console.Result, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -151,7 +151,7 @@ func (h home) live(t *testing.T, most time.Duration, args ...string) (r console.
 	return r, code
 }
 
-// begun is the session that the workflow has; empty: none yet.
+// begun is the session that the workflow has; empty means none yet.
 func (h home) begun(t *testing.T) string {
 	t.Helper()
 	list, err := h.store().List(t.Context())

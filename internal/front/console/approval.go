@@ -78,7 +78,7 @@ func (p *Person) offer(a approval) string {
 	return b.String() + "  Allow it? A number, a letter, or say what to do instead: "
 }
 
-// parse returns the decision that a line makes, with a note for the model, or says what is wrong with the line. The
+// parse returns the decision that a line makes, with a note for the model, or describes the fault of the line. The
 // decision names no call if the person wants to edit the command: the next line is the command.
 func (a *approval) parse(line string) (d event.Decided, note, problem string) {
 	switch {

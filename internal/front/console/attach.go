@@ -19,7 +19,7 @@ import (
 type Attachment struct {
 	Whole  bool    // show all events from the first one on, not only the current run
 	Reads  bool    // the transcript is the product, so all of it goes to standard output
-	Person *Person // steers the run and answers its questions; nil if nobody does
+	Person *Person // steers the run and answers its questions; nil if no one does
 	Leaves bool    // the end of the person's input means that they leave, as at a terminal
 
 	// Greeting is printed when signals are handled, so that it can mention keys; may be empty.
@@ -33,8 +33,8 @@ type Attachment struct {
 	Interrupts bool
 	// Server is the address of the session's server, for hints; empty means this machine.
 	Server string
-	// Lost returns why the session can't be reached now; nil if it can. It is called as often as Driven. If
-	// Lost is nil, the session can always be reached.
+	// Lost returns the reason why the session can't be reached now; nil if it can. It is called as often as Driven.
+	// If Lost is nil, the session can always be reached.
 	Lost func() error
 	// Close ends a session that stays, after its run has stopped. If nil, it can't be ended from here.
 	Close func(ctx context.Context) error
@@ -46,8 +46,8 @@ type Attachment struct {
 	Remember func(ctx context.Context, root string, scope event.Scope, rules []string) error
 }
 
-// Attach shows a session that another process drives. It returns the exit code of the run when the run stops,
-// or ExitDone if the person or a signal leaves. If nobody drives the session any more, that is an error, or
+// Attach shows a session that another process drives. It returns the exit code of the run when the run stops, or
+// ExitDone if the person or a signal leaves. If no process drives the session any more, that is an error, or
 // ExitWaiting if a question is open. It also returns ExitWaiting at a question after the end of the person's input.
 func (c *Console) Attach(ctx context.Context, s *inspan.Watch, a Attachment) (code int, err error) {
 	w := &attached{Attachment: a, console: c, session: s, told: map[string]bool{}}
@@ -89,7 +89,7 @@ type attached struct {
 	lines   <-chan string // what the person types; nil after the end of input
 	signals chan os.Signal
 
-	head   uint64          // the last event at the beginning, and again when nobody drove it any more
+	head   uint64          // the last event at the beginning, and again when no process drove it any more
 	seq    uint64          // the last event that was shown
 	asked  string          // the call that the person is asked about; empty if none
 	prompt *prompt         // where the answer comes from; nil if no question is open
@@ -101,7 +101,7 @@ type attached struct {
 	held   string          // such late input; Enter sends it to the model
 	left   bool            // the person has left
 	idle   bool            // the person was told that no run is in progress
-	gone   bool            // it seems that nobody drives the session any more
+	gone   bool            // it seems that no process drives the session any more
 	lost   bool            // the person was told that it can't be reached
 	cancel bool            // the person has interrupted the run
 	waits  bool            // a question is open, and the input that could answer it has ended
@@ -118,7 +118,7 @@ const again = 300 * time.Millisecond
 // lookEvery is how often the driver is checked.
 const lookEvery = 250 * time.Millisecond
 
-// end says why there is no more to see.
+// end gives the reason why there is no more to see.
 func (w *attached) end() (int, error) {
 	id, st := w.session.ID(), w.session.Status()
 	hint := func(command string) string { return words.Command(w.Server, command, id) }
@@ -283,14 +283,14 @@ func (w *attached) onLink() {
 	}
 }
 
-// withdrawQuestion withdraws the open question, and says why.
+// withdrawQuestion withdraws the open question, and gives the reason why.
 func (w *attached) withdrawQuestion(why string) {
 	fmt.Fprintln(w.console.Err, "  ("+words.OneLine(why, 80)+")")
 	w.asked, w.late = "", true
 	w.closePrompt()
 }
 
-// watchDriver detects that nobody drives the session any more.
+// watchDriver detects that no process drives the session any more.
 func (w *attached) watchDriver(ctx context.Context) (bool, error) {
 	if !w.caughtUp() {
 		return true, nil
@@ -328,7 +328,7 @@ func (w *attached) askIfOpen() bool {
 	return !w.waits
 }
 
-// nextInput returns what the person types. It waits until the person can see what they are typing for: a line that
+// nextInput returns the next input of the person. It waits until the person can see the prompt for it: a line that
 // was there before answers a question, and is not meant for the model.
 func (w *attached) nextInput() <-chan string {
 	switch {

@@ -84,7 +84,7 @@ func hosted(t *testing.T, ran *[]string, steps ...script.Step) (*inspan.Session,
 	return s, host
 }
 
-// TestAttachAndRunOn has one console run a session without a person, and another one watch it, answer, and see the end.
+// TestAttachAndRunOn has one console run a session without a person, and another watch it, answer, and see the end.
 func TestAttachAndRunOn(t *testing.T) {
 	var ran []string
 	s, watch := elsewhere(t, &ran, step("I write.", "one"), step("Again.", "two"),

@@ -13,7 +13,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// line is what a client writes: a message of the person, or a request about the session.
+// line is the input of a client: a message of the person, or a request about the session.
 type line struct {
 	Type    string `json:"type"`
 	Message struct {
@@ -112,7 +112,7 @@ func textOf(content json.RawMessage) (llm.Parts, error) {
 	var out llm.Parts
 	for _, b := range blocks {
 		if b.Type != "text" {
-			return nil, fmt.Errorf("a message has a block of the type %q; only text is taken", b.Type)
+			return nil, fmt.Errorf("a message has a block of the type %q; only text is accepted", b.Type)
 		}
 		out = append(out, llm.Text{Text: b.Text})
 	}
@@ -134,5 +134,5 @@ func (c *Console) control(run *inspan.Conductor, l line) {
 	if err != nil {
 		answer = fields{"subtype": "error", "request_id": l.ID, "error": err.Error()}
 	}
-	_ = c.PrintJSON(fields{"type": "control_response", "response": answer}) // the run notices if nobody reads
+	_ = c.PrintJSON(fields{"type": "control_response", "response": answer}) // the run notices if no one reads
 }

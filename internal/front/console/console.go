@@ -53,12 +53,13 @@ type Console struct {
 	// is.
 	Width func(w io.Writer) int
 
-	Person *Person // answers questions; nil if nobody does
+	Person *Person // answers questions; nil if no one does
 	// Unattended means that calls that ask are denied; a run begins with a warning about it.
 	Unattended bool
 
-	// Answer returns the answer that a session has given in the form of a JSON Schema; nothing if it has given none.
-	// The answer is printed in place of the model's words, which go to Err. Nil: the words are the answer.
+	// Answer returns the answer that a session has given in the form of a JSON Schema; nothing if it has given
+	// none. The answer is printed in place of the model's words, which go to Err. Nil means the words are the
+	// answer.
 	Answer func(ctx context.Context, s *inspan.Session) (json.RawMessage, error)
 
 	patience time.Duration // with readers, see queue; 0 means patience
@@ -214,7 +215,7 @@ func (c *Console) warnOfDenials(s *inspan.Session, v *view, e event.Event) {
 }
 
 // catchInterrupt turns the first signal into an interrupt of the run, which keeps the model's partial reply, and
-// the second into the end of the command. A run that only waits for questions that nobody here answers ends by
+// the second into the end of the command. A run that only waits for questions that no one here answers ends by
 // itself, and they stay open.
 func (c *Console) catchInterrupt(ctx context.Context, run *inspan.Conductor) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)

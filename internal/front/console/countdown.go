@@ -14,8 +14,8 @@ type countdown struct {
 	stop, stopped chan struct{}
 }
 
-// printWait says why there is a wait and what comes after it. It gives the same reason only once in a row. On a terminal it
-// counts the seconds.
+// printWait names the reason for a wait and the next step. It gives the same reason only once in a row. On a
+// terminal it counts the seconds.
 func (v *view) printWait(why, what string, wait time.Duration) {
 	if why = words.OneLine(why, 200); why == v.lastWait {
 		why = "the same again"

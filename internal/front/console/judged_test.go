@@ -25,7 +25,8 @@ func (r rewriter) At(_ context.Context, p tool.Point) (tool.Outcome, error) {
 	return tool.Outcome{Action: tool.Ask, By: "hook h", Args: r.args}, nil
 }
 
-// TestAsksAboutWhatWillRun checks that a person decides about the call as a judge has changed it, also after a restart.
+// TestAsksAboutWhatWillRun checks that a person decides on the call as a judge has changed it, even after a
+// restart.
 func TestAsksAboutWhatWillRun(t *testing.T) {
 	ran := ""
 	sh := tool.New("sh", "runs", func(_ context.Context, _ *tool.Call, in struct {

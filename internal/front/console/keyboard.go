@@ -19,12 +19,12 @@ import (
 // meant for something else.
 const seeing = 500 * time.Millisecond
 
-// keyboard is what a person types at a terminal: whole lines and, while a question is open that a key can
-// answer, single keys. Then the terminal neither echoes nor edits, so the keyboard does.
+// keyboard is the input of a person at a terminal: whole lines and, while a question is open that a key can answer,
+// single keys. Then the terminal neither echoes nor edits, so the keyboard does.
 //
 // A lone y or n answers at once. Other keys, pasted text and the keys of lasting answers form a line that Enter
-// sends. The up and down arrows put the words of the choices into the line, and Tab begins a note behind such a word.
-// Text typed before a question is never its answer.
+// sends. The up and down arrows put the words of the choices into the line, and Tab begins a note after such a
+// word. Text typed before a question is never its answer.
 type keyboard struct {
 	tty  *os.File
 	echo io.Writer
@@ -61,7 +61,7 @@ func keyboardOf(in io.Reader, echo io.Writer) *keyboard {
 	return &keyboard{tty: f, echo: echo, next: make(chan struct{})}
 }
 
-// read passes on what is typed until the end of input.
+// read passes on typed text until the end of input.
 func (k *keyboard) read(lines chan<- string) {
 	defer k.end(lines)
 	var rest []byte // of a line, or of a character
@@ -162,7 +162,7 @@ func (k *keyboard) acceptsNow(q *prompt, text string) bool {
 	return q.ready
 }
 
-// acceptAnswers makes the question take answers from here on, and returns what was typed to it before.
+// acceptAnswers makes the question take answers from here on, and returns the text that was typed before.
 func (k *keyboard) acceptAnswers(q *prompt) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -203,7 +203,7 @@ func (k *keyboard) edit(q *prompt, text string) (line string, sent, ended bool) 
 	return "", false, false
 }
 
-// Arrow keys as single characters of a private area, which nobody types.
+// Arrow keys as single characters of a private area, which no one types.
 const (
 	arrowUp   = '\U000F0000'
 	arrowDown = '\U000F0001'
@@ -230,7 +230,8 @@ func (k *keyboard) choose(q *prompt, by int) {
 	fmt.Fprint(k.echo, q.choices[q.at])
 }
 
-// beginNote begins a note behind the word or key of a choice that allows the call; an empty line becomes the first one.
+// beginNote begins a note after the word or key of a choice that allows the call; an empty line becomes the first
+// one.
 func (k *keyboard) beginNote(q *prompt) {
 	if len(q.line) == 0 {
 		k.choose(q, 1)
@@ -259,8 +260,8 @@ func (q *prompt) deliver(line string) {
 	}
 }
 
-// ask opens a question. A single key may choose among the choices; without choices and draft, whole lines answer. Draft
-// is what the person has typed to the same question before, or nil for a new one.
+// ask opens a question. A single key may choose among the choices; without choices and draft, whole lines answer.
+// Draft is the text that the person has already typed for the same question, or nil for a new one.
 func (k *keyboard) ask(choices []string, draft []rune) *prompt {
 	k.mu.Lock()
 	defer k.mu.Unlock()

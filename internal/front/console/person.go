@@ -42,8 +42,8 @@ func NewPerson(c *Console, in io.Reader, out io.Writer) *Person {
 	return p
 }
 
-// open opens a question. A single key may choose among the choices, if there are any, and draft is what the person has
-// typed to it before. The caller must close it.
+// open opens a question. A single key may choose among the choices, if there are any, and draft is the text that
+// the person has already typed. The caller must close it.
 func (p *Person) open(choices []string, draft []rune) *prompt {
 	if p.keyboard != nil {
 		return p.keyboard.ask(choices, draft)
@@ -94,8 +94,8 @@ func (p *Person) answer(ctx context.Context, q *prompt, words string, off <-chan
 	}
 }
 
-// decide shows what a call would do and waits for an answer: an event.Decided, or an event.Cancelled if the
-// person leaves. It passes a note for the model to tell before that. It fails if the question is withdrawn.
+// decide shows the effects of a call and waits for an answer: an event.Decided, or an event.Cancelled if the person
+// leaves. It passes a note for the model to tell before that. It fails if the question is withdrawn.
 func (p *Person) decide(ctx context.Context, w inspan.Pending, tell func(note string) error) (event.Body, error) {
 	p.show(w)
 	a := approval{Pending: w, lasting: true}
@@ -125,7 +125,7 @@ func (p *Person) decide(ctx context.Context, w inspan.Pending, tell func(note st
 	}
 }
 
-// explainWithdrawal says why a question was withdrawn.
+// explainWithdrawal gives the reason why a question was withdrawn.
 func (p *Person) explainWithdrawal(cause error) {
 	switch {
 	case errors.Is(cause, inspan.ErrAnswered):
@@ -198,7 +198,8 @@ func (p *Person) show(w inspan.Pending) {
 	}
 }
 
-// reasonOf returns why something is asked, which is otherwise why. A tool that a client runs asks for its result.
+// reasonOf returns the reason why something is asked, which is otherwise why. A tool that a client runs asks for
+// its result.
 func reasonOf(w inspan.Pending, why string) string {
 	for _, e := range w.Effects {
 		if w.Asks && w.Preview == "" && e.Kind == tool.Question && e.Text != "" {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A pipe that nobody reads and a stopped terminal must not keep a run from handling a signal, or from ending
-// when its time is over. So a run prints through a queue, in one order for both streams. As long as someone
-// reads, each piece is written before the run continues.
+// A pipe that no one reads and a stopped terminal must not keep a run from handling a signal, or from ending when
+// its time is over. So a run prints through a queue, in one order for both streams. As long as someone reads, each
+// piece is written before the run continues.
 
 // patience is how long a run waits for a reader that takes nothing.
 const patience = 2 * time.Second
@@ -22,7 +22,7 @@ type queue struct {
 	more    *sync.Cond
 	waiting []piece
 	written int                 // pieces
-	stands  bool                // nobody reads, so the run doesn't wait
+	stands  bool                // no one reads, so the run doesn't wait
 	failed  map[io.Writer]error // why a stream takes no more
 }
 

@@ -23,7 +23,7 @@ func (w *attached) onLine(ctx context.Context, line string, ok bool) bool {
 	switch {
 	case !ok:
 		w.lines = nil
-		if w.left = w.Leaves; !w.left && w.asked != "" { // nobody is left to answer
+		if w.left = w.Leaves; !w.left && w.asked != "" { // no one is left to answer
 			w.startLine()
 			w.explainUnanswerable(w.soon.Pending)
 			w.waits = true

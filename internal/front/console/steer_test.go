@@ -48,7 +48,7 @@ type desk struct {
 	screen screen
 	keys   *io.PipeWriter
 	away   atomic.Bool // the session can't be reached
-	over   atomic.Bool // nobody drives it
+	over   atomic.Bool // no process drives it
 	code   chan int
 	log    screen // of who drives it
 	ran    chan int

@@ -26,7 +26,7 @@ type view struct {
 	account
 	out      io.Writer // for the model's words
 	fold     transcript.Fold
-	past     bool // show the person's messages too, since nobody has typed them here
+	past     bool // show the person's messages too, since no one has typed them here
 	warned   bool // the warning about denials was printed
 	written  bool // the model's line on standard output is open
 	reply    reply
@@ -166,7 +166,7 @@ func (v *view) printItems(e event.Event, items []transcript.Item) error {
 	return nil
 }
 
-// grantedText says what the answer to a question allowed beyond the call; empty if nothing.
+// grantedText describes the calls that the answer to a question allowed beyond its own; empty if nothing.
 func grantedText(q *transcript.Question) string {
 	if q.Answer == nil {
 		return ""

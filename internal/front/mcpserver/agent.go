@@ -160,7 +160,7 @@ type account struct {
 	work   *clientCall
 	fold   transcript.Fold
 	denied int
-	mute   int // calls denied because nobody could be asked
+	mute   int // calls denied because no one could be asked
 }
 
 // onEvent records an event, and reports it to the client.

@@ -32,7 +32,7 @@ type clientCall struct {
 
 	ctx    context.Context // ends when the client cancels the call
 	cancel context.CancelFunc
-	asks   chan question // nobody waits on it for longer than a request attends the call
+	asks   chan question // no one waits on it for longer than a request attends the call
 	tells  chan string
 	done   chan struct{} // closed when result is set
 	result *sdk.CallToolResult
@@ -52,8 +52,7 @@ type parked struct {
 	late     *time.Timer
 }
 
-// handle does what a request asks for, or continues a call that the request answers. An error is one of the
-// protocol.
+// handle executes a request, or continues a call that the request answers. An error is one of the protocol.
 func (r *tenant) handle(ctx context.Context, req *sdk.CallToolRequest,
 	do func(*clientCall, *connection) *sdk.CallToolResult,
 ) (*sdk.CallToolResult, error) {
@@ -237,7 +236,7 @@ func (r *tenant) resume(ctx context.Context, req *sdk.CallToolRequest, key strin
 	return r.attendCall(ctx, req, p.work)
 }
 
-// ask asks whoever attends the call, and waits for the answer until the question is withdrawn.
+// ask asks the client that attends the call, and waits for the answer until the question is withdrawn.
 func (w *clientCall) ask(ctx context.Context, p inspan.Pending) (event.Body, error) {
 	q := question{p, ctx, make(chan event.Decided, 1)}
 	select {
@@ -253,7 +252,7 @@ func (w *clientCall) ask(ctx context.Context, p inspan.Pending) (event.Body, err
 	}
 }
 
-// reportProgress reports progress to whoever attends the call, without waiting.
+// reportProgress reports progress to the client that attends the call, without waiting.
 func (w *clientCall) reportProgress(text string) {
 	select {
 	case w.tells <- text:

@@ -17,7 +17,7 @@ type caller struct {
 	next *llm.Call
 }
 
-// Info implements [llm.Model]. The window exists so that the conversation, which nobody needs, does not grow
+// Info implements [llm.Model]. The window exists so that the conversation, which no one needs, does not grow
 // forever.
 func (m *caller) Info() llm.Info {
 	return llm.Info{Provider: "mcp", Model: "client", Window: 32_000, Prices: llm.Prices{{}}, Images: true}

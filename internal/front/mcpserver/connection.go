@@ -38,7 +38,7 @@ type slot struct {
 	calls   int
 	busy    chan struct{}     // holds one value while it is in use
 	cwd     string            // directory that its calls start from
-	seen    map[string]string // what its calls know about files; not changed
+	seen    map[string]string // the knowledge of its calls about files; not changed
 }
 
 // call makes one call and returns its result.
@@ -108,7 +108,7 @@ func callOf(id, name string, args json.RawMessage) llm.Call {
 	return c
 }
 
-// whyNotMade says why a call was not made at all.
+// whyNotMade gives the reason why a call was not made at all.
 func (s *slot) whyNotMade() string {
 	if st := s.session.Status().Stopped; st != nil && st.Detail != "" {
 		return "the call was not made: " + st.Detail
@@ -151,7 +151,7 @@ func (d *connection) take(ctx context.Context, name string, args json.RawMessage
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed || ctx.Err() != nil {
-		return nil, errors.New("it was called off before it began")
+		return nil, errors.New("it was cancelled before it began")
 	}
 	for _, s := range d.slots {
 		select {

@@ -202,7 +202,7 @@ func formOf(field, kind string) *sdk.ElicitParams {
 	}
 }
 
-// filled is a field of a form that was filled in; nil: it was not.
+// filled is a field of a form that was filled in; nil means it was not.
 func filled(in sdk.InputResponseMap, name, field string) any {
 	if r, ok := in[name].(*sdk.ElicitResult); ok && r.Action == "accept" {
 		return r.Content[field]

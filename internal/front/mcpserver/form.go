@@ -19,8 +19,8 @@ const (
 	deny         = "deny"
 )
 
-// form returns a question as the client shows it: everything that would happen in the message, and one field
-// for the choice. A choice for longer than the call is only offered if a rule says what it covers.
+// form returns a question as the client shows it: everything that would happen in the message, and one field for
+// the choice. A choice for longer than the call is only offered if a rule describes its extent.
 func form(p inspan.Pending) *sdk.ElicitParams {
 	if p.Asks {
 		return &sdk.ElicitParams{Mode: "form", Message: openQuestion(p), RequestedSchema: object("answer", map[string]any{
@@ -76,8 +76,8 @@ func openQuestion(p inspan.Pending) string {
 	return b.String()
 }
 
-// decision returns the meaning of a filled-in form. Problem says why it can't be used; then the decision is a
-// no.
+// decision returns the meaning of a filled-in form. Problem gives the reason why it can't be used; then the
+// decision is a no.
 func decision(p inspan.Pending, res *sdk.ElicitResult, by string) (d event.Decided, problem string) {
 	d = event.Decided{Call: p.Call.ID, By: by}
 	switch {

@@ -123,8 +123,8 @@ type client struct {
 	broken func() // breaks the pipe
 }
 
-// connect has a client speak a revision with a server at a pipe. Answer answers forms;
-// nil: the client has none.
+// connect has a client speak a revision with a server at a pipe. Answer answers forms; nil means the client has
+// none.
 func (h *house) connect(revision string, answer func(*sdk.ElicitParams) *sdk.ElicitResult) *client {
 	h.t.Helper()
 	toServer, fromClient := io.Pipe()

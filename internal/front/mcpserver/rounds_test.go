@@ -62,7 +62,7 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// TestLateAnswers checks that a question does not wait for ever.
+// TestLateAnswers checks that a question does not wait forever.
 func TestLateAnswers(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		h := newHouse(t, "ask")

@@ -23,8 +23,8 @@ import (
 // Server offers tools and agents in one workspace. Set the fields, serve, and Close it. Don't change the fields
 // while it serves; the methods are safe for concurrent use.
 type Server struct {
-	// Host opens the sessions of run_agent. Its agents must not be Unattended, or nobody is asked. If nil,
-	// there is no run_agent.
+	// Host opens the sessions of run_agent. Its agents must not be Unattended, or no one is asked. If nil, there is
+	// no run_agent.
 	Host *inspan.Host
 	// Tools opens the sessions for calls of tools. It ignores the model, the system prompt, the limits and
 	// the dynamic tools and instructions of its agents. If nil, there are no tools.
@@ -32,7 +32,7 @@ type Server struct {
 	// Names lists the tools to offer, among those of the agents of Tools. If nil, the [Usual] ones that exist
 	// are offered.
 	Names []string
-	// Skills are offered as prompts, if there are Tools. Nil: there are none.
+	// Skills are offered as prompts, if there are Tools. Nil means there are none.
 	Skills *skill.Library
 	// Root is the workspace.
 	Root string

@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// shared is what the sessions of a connection share, so that the client sees them as one: the files that were
-// read, the directory of the shell, the sessions of jobs, and the taint that makes outgoing calls ask. Only
+// shared is the common state of the sessions of a connection, so that the client sees them as one: the files that
+// were read, the directory of the shell, the sessions of jobs, and the taint that makes outgoing calls ask. Only
 // exported variables of commands stay in their session.
 type shared struct {
 	seen map[string]string // digest of each file when it was last read or written

@@ -68,7 +68,7 @@ func (a activity) passed(since time.Time) string {
 	return " " + clock(a.now.Sub(since))
 }
 
-// doing says what the session is doing.
+// doing names the current activity of the session.
 func (a activity) doing() string {
 	if a.look.reader {
 		return "working; Esc interrupts"

@@ -34,8 +34,8 @@ type asker interface {
 	// raise continues with new limits, and refuse stops at the limit that was reached.
 	raise(limits *event.Limits) tea.Cmd
 	refuse(limit *event.Stopped) tea.Cmd
-	// command runs an answer that is a slash command, or says why it can't run here. It returns false for other
-	// text.
+	// command runs an answer that is a slash command, or gives the reason why it can't run here. It returns false
+	// for other text.
 	command(text string) (cmd tea.Cmd, problem string, ok bool)
 	interrupt() tea.Cmd
 	quit() tea.Cmd
@@ -381,7 +381,7 @@ func (a *ask) dismiss() tea.Cmd {
 	return a.of.dismiss(a.pending)
 }
 
-// answer sends the chosen or written answer, or says what is wrong with it.
+// answer sends the chosen or written answer, or describes its fault.
 func (a *ask) answer() tea.Cmd {
 	written := strings.TrimSpace(a.reply.parts().Text())
 	if a.edited {

@@ -32,7 +32,7 @@ type session interface {
 	disconnect()
 	// detach stops the run in progress here because the person leaves.
 	detach()
-	// close closes the session, and returns what became of the processes it had started.
+	// close closes the session, and describes how its processes ended.
 	close() (left []string, err error)
 }
 
@@ -56,15 +56,16 @@ type backend interface {
 	planRewind(ctx context.Context, s session, root string, seq uint64, files, conversation bool) (rewindPlan, error)
 	// commands returns slash commands that exist only for these sessions.
 	commands() []Command
-	// fixed says why mode, limits and lasting rules of a session can't be changed from here; empty if they can.
+	// fixed gives the reason why mode, limits and lasting rules of a session can't be changed from here; empty if
+	// they can.
 	fixed() string
-	// closed says what happens to a session that is replaced by another. goodbye says what happens to it when
+	// closed tells the person that a session was replaced by another, and how it continues. goodbye does so when
 	// the person leaves: during a run, without one, or while another process drives it.
 	closed(id string) string
 	goodbye(id, driver string, busy bool) []string
 }
 
-// rewindPlan is a planned rewind: what it would do, and the function that does it.
+// rewindPlan is a planned rewind: its effects, and the function that performs it.
 type rewindPlan struct {
 	question string
 	lines    []string

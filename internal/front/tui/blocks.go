@@ -117,8 +117,8 @@ func paintAll(l look, sgr string, lines []string) []string {
 // column is where the second column begins.
 const column = 28
 
-// columns lays out our own text: text behind a tab becomes a second column, or goes below the first one if
-// there is no room.
+// columns lays out our own text: text after a tab becomes a second column, or goes below the first one if there is
+// no room.
 func columns(l look, text string) []string {
 	var out []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -143,7 +143,7 @@ func columns(l look, text string) []string {
 	return out
 }
 
-// wrapTabbed wraps a line of our own text. Lines with columns continue behind their beginning, so that the next one
+// wrapTabbed wraps a line of our own text. Lines with columns continue after their beginning, so that the next one
 // stands out.
 func wrapTabbed(line string, width int) []string {
 	const in = "    "
@@ -259,7 +259,7 @@ func foldLines(lines []string, keep int, whole bool) []string {
 	return append(lines[:keep:keep], fmt.Sprintf("    … +%s", text.Count(more, "line")))
 }
 
-// diffLines shows the whole preview of a call, or of several calls with their texts behind words.Within.
+// diffLines shows the whole preview of a call, or of several calls with their texts after words.Within.
 func diffLines(l look, preview, indent string) []string {
 	var out []string
 	lines := strings.Split(strings.TrimRight(preview, "\n"), "\n")

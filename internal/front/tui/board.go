@@ -154,7 +154,7 @@ func (m *boardModel) read() tea.Cmd {
 }
 
 // wanted returns the sessions whose logs to read next: those that may wait for the person, then those on the
-// screen. A server has to send a whole log, so only those of its sessions are read that may wait.
+// screen. A server has to send a whole log, so only logs of sessions that may wait are read.
 func (m *boardModel) wanted() (ids []string) {
 	want := func(r app.Row, wanted bool) {
 		if wanted && r.Stale && len(ids) < mostLooks && !slices.Contains(ids, r.ID) {
@@ -210,7 +210,7 @@ func (m *boardModel) update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// takeRead updates the board with what was read.
+// takeRead updates the board with the sessions that were read.
 func (m *boardModel) takeRead(msg boardRows) tea.Cmd {
 	m.reading = false
 	if msg.list {

@@ -208,8 +208,8 @@ func (m *boardModel) answered() {
 	m.hints.say("the question is no longer open")
 }
 
-// askKey handles a key while a question is open. Before the question can have been seen, only keys count that
-// answer nothing.
+// askKey handles a key while a question is open. Before the question can have been seen, only keys that answer
+// nothing count.
 func (m *boardModel) askKey(k tea.KeyPressMsg, action string) tea.Cmd {
 	if m.ask.unseen(m.clock()) {
 		switch action {
@@ -221,7 +221,7 @@ func (m *boardModel) askKey(k tea.KeyPressMsg, action string) tea.Cmd {
 	return m.ask.key(k, action)
 }
 
-// onDecided handles the news that a decision has arrived, or why it has not.
+// onDecided handles the outcome of sending a decision.
 func (m *boardModel) onDecided(msg boardDecided) {
 	m.due = m.clock()
 	switch {

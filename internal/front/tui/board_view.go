@@ -23,7 +23,7 @@ func (m *boardModel) View() tea.View {
 	front, x, y := m.footLines(max(1, height-3)) // below the title, the headings and one row
 	m.room = max(1, height-2-len(front))
 	m.scroll()
-	heads := "  " + pad("STATE", 7) + " " + m.columns(l).rest("WHAT", "WHERE", "AGE", "COST", "LAST")
+	heads := "  " + pad("STATE", 7) + " " + m.columns(l).afterState("WHAT", "WHERE", "AGE", "COST", "LAST")
 	lines := append([]string{m.counts(l), l.paint(dim, heads)}, m.bodyLines(l)...)
 	for len(lines) < height-len(front) {
 		lines = append(lines, "")
@@ -44,7 +44,7 @@ func (m *boardModel) View() tea.View {
 	return v
 }
 
-// footLines shows what takes the keys: the question, the filter, or else a hint or the line of keys.
+// footLines shows the part that takes the keys: the question, the filter, or else a hint or the line of keys.
 func (m *boardModel) footLines(rows int) (out []string, x, y int) {
 	l := m.screen.look
 	if m.ask != nil {
@@ -127,8 +127,8 @@ func (m *boardModel) columns(l look) (c boardColumns) {
 	return c
 }
 
-// rest returns a line of the board behind the state. Each text is a single line.
-func (c boardColumns) rest(what, where, age, cost, last string) string {
+// afterState returns the columns that follow the state in a line of the board. Each text is a single line.
+func (c boardColumns) afterState(what, where, age, cost, last string) string {
 	out := pad(what, c.what)
 	if c.where > 0 {
 		out += " " + pad(where, c.where-1)
@@ -184,7 +184,7 @@ func (m *boardModel) rowLine(l look, r app.Row, marked bool) string {
 		more := fmt.Sprintf(" +%d", r.Agents)
 		name = words.OneLine(name, c.what-len(more)) + more
 	}
-	rest := c.rest(name, m.shortFolder(r.Root, c.where-1), shortAge(m.clock().Sub(r.Modified)), cost, last)
+	rest := c.afterState(name, m.shortFolder(r.Root, c.where-1), shortAge(m.clock().Sub(r.Modified)), cost, last)
 	state := pad(string(r.Standing), 7)
 	if marked {
 		return l.paint(reverse, "› "+state+" "+rest)

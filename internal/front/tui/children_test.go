@@ -71,8 +71,8 @@ func TestChildInTheBackground(t *testing.T) {
 	s.shows("returned: cancelled", "■ cancelled")
 }
 
-// TestSubagents checks that the subagents of a session are listed, and that the work of one can be looked into, also by
-// its name.
+// TestSubagents checks that the subagents of a session are listed, and that the work of one can be looked into,
+// even by its name.
 func TestSubagents(t *testing.T) {
 	s := start(t, 100, 30, withTeam, call("spawn_agent", `{"task":"say: before it"}`), call("spawn_agent", `{"task":"say: just this"}`), sayStep("Over."))
 	s.typed("go", enter)

@@ -117,7 +117,7 @@ func (c *composer) giveBack() {
 	}
 }
 
-// fact returns what a line that begins with # would add to the memory; empty if it is an ordinary message.
+// fact returns the text that a line with a leading # would add to the memory; empty if it is an ordinary message.
 func (c *composer) fact() string {
 	fact, marked := strings.CutPrefix(c.prompt.text(), "# ")
 	_, can := c.commands().find("memory")

@@ -20,7 +20,7 @@ type editor struct {
 // atom is a unit for the cursor: a character, or something large that the text shows by name.
 type atom struct {
 	shown string    // "\n" ends a line
-	whole string    // what it stands for; empty if it is what is shown
+	whole string    // its content; empty if that is what is shown
 	image llm.Image // has data if the atom is a picture
 }
 

@@ -19,8 +19,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// facts is what commands say about a session and its settings, as of the moment when the person asks. Slow
-// facts are found out in the background, from these fields only.
+// facts holds the facts about a session and its settings that commands show, as of the moment when the person asks.
+// Slow facts are found out in the background, from these fields only.
 type facts struct {
 	app         *app.App // of this machine; nil if the sessions are elsewhere
 	past        *app.App // reads the sessions
@@ -138,7 +138,7 @@ func (f facts) context(string) func(context.Context) (string, error) {
 	}
 }
 
-// status describes the present state on one screen, and what is missing.
+// status describes the present state on one screen, and names missing parts.
 func (f facts) status(string) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		var b strings.Builder
@@ -167,7 +167,7 @@ func (f facts) status(string) func(context.Context) (string, error) {
 	}
 }
 
-// missing returns how strong the sandbox is, and what the person should set up.
+// missing describes the strength of the sandbox, and the parts that the person should set up.
 func (f facts) missing(ctx context.Context) (walls string, missing []string) {
 	if f.app == nil {
 		return "", nil
@@ -224,7 +224,7 @@ func (f facts) cost(string) func(context.Context) (string, error) {
 	}
 }
 
-// spend lists the largest costs, and what would have avoided them.
+// spend lists the largest costs, and ways to avoid them.
 func (f facts) spend(string) func(context.Context) (string, error) {
 	a, id, warn := f.past, f.id, f.warn
 	return func(ctx context.Context) (string, error) {
@@ -291,7 +291,7 @@ func (f facts) help() string {
 	return b.String()
 }
 
-// keyList lists the keys and what they do.
+// keyList lists the keys and their effects.
 func (f facts) keyList() string {
 	var b strings.Builder
 	b.WriteString("Keys:\n")

@@ -48,8 +48,8 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// live draws the live part in at most rows lines, and returns the position of the cursor. Room goes first to
-// the status line, then to what takes the keys, then to work in progress, then to streaming text.
+// live draws the live part in at most rows lines, and returns the position of the cursor. Room goes first to the
+// status line, then to the part that takes the keys, then to work in progress, then to streaming text.
 func (m *model) live(rows int) (out []string, x, y int) {
 	l, left := m.screen.look, rows
 	var foot, front []string

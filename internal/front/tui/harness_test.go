@@ -56,7 +56,7 @@ func (s *screen) Write(p []byte) (int, error) {
 func newScreen(t testing.TB, width, height int) (*screen, io.Reader) {
 	term := vt.NewEmulator(width, height)
 	var drained sync.WaitGroup
-	drained.Go(func() { _, _ = io.Copy(io.Discard, term) }) // replies that nobody waits for
+	drained.Go(func() { _, _ = io.Copy(io.Discard, term) }) // replies that no one waits for
 	s := &screen{t: t, term: term, done: make(chan struct{})}
 	s.cond = sync.NewCond(&s.mu)
 	in, keys := io.Pipe()

@@ -59,7 +59,7 @@ func TestLacks(t *testing.T) {
 	}
 }
 
-// TestCustomLine checks that the line of the person's command is followed by the mode and the warnings, also if the
+// TestCustomLine checks that the line of the person's command is followed by the mode and the warnings, even if the
 // line is long.
 func TestCustomLine(t *testing.T) {
 	m := still(t, 40, 10, look{noColor: true}, nil)

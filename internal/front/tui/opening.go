@@ -125,8 +125,8 @@ func (t *talk) onSessionOpened(msg sessionOpened) tea.Cmd {
 // shown is how many past blocks are shown of a resumed session.
 const shown = 30
 
-// replaceSession replaces the present session. If it is the same session, it is on the screen already, and told says what
-// has changed.
+// replaceSession replaces the present session. If it is the same session, it is on the screen already, and told
+// describes the changes.
 func (t *talk) replaceSession(past *view, told string) {
 	blocks := past.blocks
 	if told != "" {

@@ -131,7 +131,7 @@ func (o *outbox) takeBackHeld() (back []string) {
 	return back
 }
 
-// release returns what was held back.
+// release returns the text that was held back.
 func (o *outbox) release() []event.Body {
 	held := o.held
 	o.held = nil

@@ -11,9 +11,9 @@ import (
 	"github.com/charmbracelet/x/term"
 )
 
-// mark is written to the output between two frames and never reaches the terminal. Bubble Tea's painter writes
-// raw sequences first and then the frame, in one goroutine. So when the second of two marks is written, the
-// frame that was current at the first one has been written too.
+// mark is written to the output between two frames and never reaches the terminal. Bubble Tea's painter writes raw
+// sequences first and then the frame, in one goroutine, so when the second of two marks is written, the frame that
+// was current at the first one has been written too.
 const (
 	markStart = "\x1b_inspan;"
 	markEnd   = "\x1b\\"

@@ -10,7 +10,7 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// ownCommand runs a command of the person's own, typed behind an exclamation mark. It needs no approval, since the
+// ownCommand runs a command of the person's own, typed after an exclamation mark. It needs no approval, since the
 // person typed it. The session learns the outcome.
 type ownCommand struct {
 	talk  *talk

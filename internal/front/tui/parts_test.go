@@ -435,7 +435,7 @@ func TestPumpKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// TestTooLateIsTakenUp checks that an input sent while a run ends starts another one, in whichever order the two are
+// TestTooLateIsTakenUp checks that an input sent while a run ends starts another, in whichever order the two are
 // noticed.
 func TestTooLateIsTakenUp(t *testing.T) {
 	for _, sentFirst := range []bool{true, false} {

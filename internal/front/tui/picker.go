@@ -22,7 +22,7 @@ type box interface {
 	paste(text string)
 }
 
-// overlay is what is open above the prompt, if anything.
+// overlay is the dialog above the prompt, if one is open.
 type overlay struct{ box box }
 
 func (o *overlay) close() { o.box = nil }
@@ -113,7 +113,7 @@ type picker struct {
 	take  func(i int) tea.Cmd // i is an index of items
 	// own takes a text that names no item, or a number. If nil, only items can be chosen.
 	own   func(text string) tea.Cmd
-	wide  int // cells of the texts, so that the documents form a column; 0: they don't
+	wide  int // cells of the texts, so that the documents form a column; 0 means they don't
 	close func()
 	find  editor
 	at    int             // index among those found

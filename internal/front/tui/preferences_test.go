@@ -23,13 +23,13 @@ type habit struct {
 	name  string // of the command with its slash, or the action of the key
 	keys  string
 	shown []string
-	gone  string          // is no longer shown; empty: nothing is looked for
-	with  func(*tui.TUI)  // changes the front end; nil: nothing
+	gone  string          // is no longer shown; empty means nothing is looked for
+	with  func(*tui.TUI)  // changes the front end; nil means nothing
 	ends  bool            // the front end ends
 	steps []script.Step   // of the model; none: one that thinks, calls look and answers
 	first string          // keys before, whose effect shows then; see its shown
 	then  []string        // shown before keys is pressed
-	check func(s *screen) // nil: nothing more is checked
+	check func(s *screen) // nil means nothing more is checked
 }
 
 const (

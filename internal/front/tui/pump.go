@@ -9,11 +9,11 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// frame is the time between two frames while there is more than fits into one. Slow streams take two of these
-// for each frame: nobody reads faster, and drawing costs the same however little is new.
+// frame is the time between two frames while there is more than fits into one. Slow streams take two of these for
+// each frame: no one reads faster, and drawing costs the same however little is new.
 const frame = time.Second / 60
 
-// Most that one frame may bring, so that keys never wait behind output.
+// Most that one frame may bring, so that keys never wait after output.
 const (
 	frameText   = 32 << 10 // bytes of streamed text
 	frameEvents = 256
@@ -130,7 +130,7 @@ func (f *flow) event() event.Event {
 	return event.Event{Time: f.time, Body: d}
 }
 
-// run passes on what comes until ctx ends.
+// run passes on messages until ctx ends.
 func (p *pump) run(ctx context.Context) {
 	tick := time.NewTicker(frame)
 	defer tick.Stop()
@@ -152,7 +152,7 @@ func (p *pump) run(ctx context.Context) {
 	}
 }
 
-// flush passes on what one frame may bring, and reports whether there was anything, and whether there is more.
+// flush passes on the messages of one frame, and reports whether there was anything, and whether there is more.
 func (p *pump) flush() (some, more bool) {
 	p.mu.Lock()
 	var out batch

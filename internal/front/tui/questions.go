@@ -13,14 +13,13 @@ import (
 
 // questions shows the questions of the session, one at a time.
 //
-// A person who is typing when a question appears has not seen it yet. So keys pressed before the question was
-// on the screen for a while are not an answer: text goes into the prompt, for which the question steps back
-// until there is a pause, and keys that choose or send do nothing. Keys that leave and interrupt always work,
-// since they allow nothing.
+// A person who is typing when a question appears has not seen it yet, so keys pressed before the question was on
+// the screen for a while are not an answer: text goes into the prompt, and the question steps back until there is a
+// pause, and keys that choose or send do nothing. Keys that leave and interrupt always work, since they allow
+// nothing.
 //
-// The key of a choice may be the first letter of its word, or of a sentence. So it is held back for a moment:
-// the rest of the word is dropped, with the Enter behind it. If other text follows, the held key is written
-// after all.
+// The key of a choice may be the first letter of its word, or of a sentence, so it is held back for a moment: the
+// rest of the word is dropped, with the Enter after it. If other text follows, the held key is written after all.
 type questions struct {
 	talk     *talk
 	composer *composer
@@ -120,8 +119,8 @@ func (q *questions) keepAnswerKeys(text string, now time.Time) {
 // holdKeys keeps keys in case more follow.
 func (q *questions) holdKeys(text string, now time.Time) { q.held, q.heldAt = text, now }
 
-// continuesHeldKeys handles a key that continues the held ones, and returns false for any other. b is what takes the keys;
-// nil means the prompt.
+// continuesHeldKeys handles a key that continues the held ones, and returns false for any other. b receives the
+// keys; nil means the prompt.
 func (q *questions) continuesHeldKeys(k tea.KeyPressMsg, action string, b box) bool {
 	held, now := q.held, q.clock()
 	q.held = ""
@@ -158,7 +157,7 @@ func (q *questions) answerHeldKey() tea.Cmd {
 	return q.ask.answerHeldKey(q.clock())
 }
 
-// denyOverdue denies a call that nobody has decided about in time. In a run, that happens by itself.
+// denyOverdue denies a call that no one has decided on in time. In a run, that happens by itself.
 func (q *questions) denyOverdue() tea.Cmd {
 	pending, ok := q.talk.view.nextCallQuestion(nil)
 	if q.talk.running || q.talk.opening || !ok || pending.Until.IsZero() || q.clock().Before(pending.Until) {

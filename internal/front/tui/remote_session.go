@@ -21,7 +21,7 @@ import (
 type Server interface {
 	// Begin creates a session on the server, and returns its id.
 	Begin(ctx context.Context) (string, error)
-	// Copy creates a session with a copy of another one, and returns its id.
+	// Copy creates a session with a copy of another, and returns its id.
 	Copy(ctx context.Context, session string) (string, error)
 	// Finish ends the open task of a session when its run has stopped.
 	Finish(ctx context.Context, session string) error
@@ -74,7 +74,7 @@ func (remoteBackend) driver(context.Context, string) (string, error) { return ""
 
 func (remoteBackend) has(string) bool { return true }
 
-// personMessages implements backend. The person behind messages in the server's logs is unknown here.
+// personMessages implements backend. The person after messages in the server's logs is unknown here.
 func (remoteBackend) personMessages(context.Context, string) ([]string, error) { return nil, nil }
 
 func (a remoteBackend) rewindPoints(ctx context.Context, id string) ([]app.Point, error) {
@@ -141,7 +141,7 @@ type remoteSession struct {
 	seen   int            // number of the last input that came back
 	seqs   map[int]uint64 // event numbers of messages, by input
 	runs   bool           // someone here waits for the end of the run
-	told   bool           // a run was announced that nobody here waits for
+	told   bool           // a run was announced that no one here waits for
 	failed error          // why it can't be followed any more
 	news   chan struct{}  // closed and replaced when one of these fields changes
 }
@@ -185,7 +185,7 @@ func (j *remoteSession) receive(e event.Event, err error) {
 	j.announce()
 }
 
-// announce says that a run is in progress that nobody here waits for. The caller holds the lock.
+// announce says that a run is in progress that no one here waits for. The caller holds the lock.
 func (j *remoteSession) announce() {
 	if j.Status().Active && !j.runs && !j.told && j.failed == nil {
 		j.told = true
@@ -279,7 +279,7 @@ func (j *remoteSession) sendToRun(_ context.Context, input event.Body) (seq uint
 	if _, said := input.(event.Said); !said || err != nil {
 		return 0, err
 	}
-	_ = j.waitUntil(func() bool { seq = j.seqs[n]; return seq > 0 }) // errors go to whoever waits for the end of the run
+	_ = j.waitUntil(func() bool { seq = j.seqs[n]; return seq > 0 }) // errors go to the caller that waits for the end of the run
 	return seq, nil
 }
 
@@ -318,8 +318,8 @@ func (j *remoteSession) waitEnd(last int) error {
 	return err
 }
 
-// waitUntil waits until a condition on what has come from the server is true. It returns an error if no more will
-// come. It holds the lock while it checks.
+// waitUntil waits until a condition on the received events is true. It returns an error if no more will come. It
+// holds the lock while it checks.
 func (j *remoteSession) waitUntil(holds func() bool) error {
 	for {
 		j.mu.Lock()

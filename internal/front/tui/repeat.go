@@ -13,14 +13,14 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// repeater repeats a prompt in the open session, each time a while after the end of the previous run, whoever
-// began that.
+// repeater repeats a prompt in the open session, each time a while after the end of the previous run, no matter who
+// began it.
 type repeater struct {
 	talk *talk
 	on   *repeat // nil if nothing repeats
 }
 
-// repeat is what a repeater repeats.
+// repeat is the text that a repeater repeats.
 type repeat struct {
 	typed   string        // the prompt, or the slash command that makes it
 	every   time.Duration // from the end of a run to the next
@@ -97,12 +97,12 @@ func (c *commander) prompts(typed string) (func(context.Context) (string, error)
 	case !ok:
 		return nil, fmt.Errorf("/loop: %s", all.nearest(name))
 	case what.Prompt == nil:
-		return nil, fmt.Errorf("/loop: /%s says nothing to the model; only prompts repeat", what.Name)
+		return nil, fmt.Errorf("/loop: /%s is not a prompt for the model; only prompts repeat", what.Name)
 	}
 	return func(ctx context.Context) (string, error) { return what.Prompt(ctx, args) }, nil
 }
 
-// describe says what repeats.
+// describe describes the repeated prompt.
 func (r *repeater) describe() string {
 	if r.on == nil {
 		return "nothing loops; begin with: /loop [INTERVAL] PROMPT, such as /loop 5m check the build"
@@ -166,7 +166,7 @@ func (r *repeater) busy() bool {
 	return t.running || t.drivenElsewhere() || !t.view.Idle() || t.view.countUndecided(nil) > 0 || slices.ContainsFunc(t.held, isSaid)
 }
 
-// onRunOver records how a run has ended. It returns why the loop ends with it; empty if it continues.
+// onRunOver records how a run has ended. It returns the reason why the loop ends with it; empty if it continues.
 func (l *repeat) onRunOver(stopped *event.Stopped, last string) (why string) {
 	said := l.said
 	l.said = false

@@ -186,7 +186,7 @@ func TestLoopArguments(t *testing.T) {
 		"/loop 9s go":  "/loop: 9s is too short; use at least 10s",
 		"/loop 5m":     "/loop: say what to repeat, such as: /loop 5m check the build",
 		"/loop /nope":  "/loop: unknown command /nope",
-		"/loop /todo":  "/loop: /todo says nothing to the model; only prompts repeat",
+		"/loop /todo":  "/loop: /todo is not a prompt for the model; only prompts repeat",
 		"/loop off":    "nothing loops",
 		"/loop -5m go": "/loop: -5m is too short",
 	} {

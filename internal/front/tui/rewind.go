@@ -19,7 +19,7 @@ type rewinder struct {
 	screen   *screen
 }
 
-// pick lets the person choose where to go back to, and what to restore.
+// pick lets the person choose the message to go back to, and whether to restore files, the conversation or both.
 func (r *rewinder) pick() tea.Cmd {
 	a, backend, ctx, id, now := r.talk.tui.App, r.talk.backend, r.talk.ctx, r.talk.runner.id(), r.talk.tui.clock()
 	if id == "" || a == nil {

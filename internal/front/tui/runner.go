@@ -205,7 +205,7 @@ func (r *runner) close() error {
 	return err
 }
 
-// leftovers returns what became of running processes when the last session was closed.
+// leftovers describes how running processes ended when the last session was closed.
 func (r *runner) leftovers() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/inspan/inspan/internal/view/markdown"
 )
 
-// screen is the terminal, as far as known, and what is printed on it.
+// screen is the known state of the terminal, and the text printed on it.
 type screen struct {
 	look   look
 	height int

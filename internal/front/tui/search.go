@@ -67,7 +67,7 @@ func (c *composer) search() tea.Cmd {
 	}
 }
 
-// cached returns what is known of a session, and whether that is everything.
+// cached returns the known facts about a session, and whether they are complete.
 func (r *messageSearch) cached(s past) (said []string, all bool) {
 	known, read := r.composer.earlier[s.id]
 	return known.said, read && !known.until.Before(s.until)

@@ -95,7 +95,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// TestApprovalsAreListed checks that approvals for the session are among the rules in force, also after a resume.
+// TestApprovalsAreListed checks that approvals for the session are among the rules in force, even after a resume.
 func TestApprovalsAreListed(t *testing.T) {
 	for key, rule := range map[string]string{
 		"s": "  allow  write(a)  (this session: approved with s, at note)",
@@ -175,8 +175,8 @@ func TestEscTakesTheQueueBack(t *testing.T) {
 	s.shows("Fine.", "■ done")
 }
 
-// TestEscTakesBackWhatIsOnItsWay checks that queued text that the run has not noticed yet, as its model answers, is
-// back in the prompt at once and in order, and that nothing of it runs after an interrupt.
+// TestEscTakesBackWhatIsOnItsWay checks that queued text that the run has not noticed yet, because its model
+// answers, is back in the prompt at once and in order, and that nothing of it runs after an interrupt.
 func TestEscTakesBackWhatIsOnItsWay(t *testing.T) {
 	for name, second := range map[string]string{"then": "", "at once": esc} {
 		t.Run(name, func(t *testing.T) {
@@ -434,7 +434,7 @@ func TestModes(t *testing.T) {
 	s.shows("· yolo ·")
 }
 
-// TestModesAtOnce checks that each press counts, also while the switch before it is on its way to the log.
+// TestModesAtOnce checks that each press counts, even while the switch before it is on its way to the log.
 func TestModesAtOnce(t *testing.T) {
 	s := start(t, 80, 24, nil, sayStep("Over."))
 	s.typed("go", enter+strings.Repeat("\x1b[Z", 3)) // while the session is opened

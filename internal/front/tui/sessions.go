@@ -188,7 +188,7 @@ func (s *sessions) model(name string) tea.Cmd {
 	})
 }
 
-// reopenWith continues the same session with other options. Told is what has changed, and route the model that
+// reopenWith continues the same session with other options. Told describes the changes, and route the model that
 // answers; empty means the same one.
 func (s *sessions) reopenWith(o app.Options, id, told, route string) tea.Cmd {
 	o.Mode = ""

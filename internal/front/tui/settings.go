@@ -129,7 +129,7 @@ func (c *commander) setPreference(name, to, now string, values []string, apply f
 	return tea.Batch(then, c.talk.work(func(context.Context) (string, error) {
 		told, err := app.Set(a.Installation, "tui."+name, set)
 		if err != nil {
-			err = fmt.Errorf("%s %s holds for now and was not stored: %w", name, to, err)
+			err = fmt.Errorf("%s %s applies to this session, but could not be saved: %w", name, to, err)
 		}
 		return told, err
 	}, func(told string) tea.Cmd {

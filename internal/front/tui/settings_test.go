@@ -100,8 +100,8 @@ func TestThemeOfTheMoment(t *testing.T) {
 	}
 }
 
-// TestFact checks that a line that begins with # is remembered or sent, as the person chooses, and that it is not lost
-// if they choose nothing.
+// TestFact checks that a line that begins with # is remembered or sent, as the person chooses, and that it is not
+// lost if they choose nothing.
 func TestFact(t *testing.T) {
 	var added []string
 	s := start(t, 80, 24, func(t *tui.TUI) {

@@ -195,7 +195,7 @@ func (t *talk) takeBack() {
 func (t *talk) onWithdrawn(w event.Withdrawn) {
 	waits := slices.ContainsFunc(t.view.Queued(), func(s *transcript.Said) bool { return s.Seq == w.Of })
 	if slices.Contains(t.asked, w.Of) && !waits {
-		t.warn("a message that you took back had begun its run by then; Esc interrupts it")
+		t.warn("it was too late to take a message back: its run has started; Esc interrupts it")
 	}
 	t.asked = slices.DeleteFunc(t.asked, func(seq uint64) bool { return seq == w.Of })
 }
@@ -255,8 +255,8 @@ func (t *talk) onInputSent(msg inputSent) tea.Cmd {
 	return nil
 }
 
-// decide sends a decision into the current run, behind the person's note about it, if there is one. Without a
-// run, it collects the decisions on all waiting calls and begins a run with them.
+// decide sends a decision into the current run, after the person's note about it, if there is one. Without a run,
+// it collects the decisions on all waiting calls and begins a run with them.
 func (t *talk) decide(d event.Decided, note string) tea.Cmd {
 	told := event.Steered{Origin: event.OriginPerson, Parts: llm.Say(note)}
 	switch {
@@ -323,7 +323,7 @@ func (t *talk) onRunEnded(err error) tea.Cmd {
 	return tea.Batch(t.runDeferred(), t.continueWithHeld())
 }
 
-// runDeferred does what waited for the run to end, or for the session to close.
+// runDeferred runs the actions that waited for the run to end or the session to close.
 func (t *talk) runDeferred() tea.Cmd {
 	var cmds []tea.Cmd
 	for _, f := range t.deferred {
@@ -342,7 +342,7 @@ func (t *talk) continueWithHeld(first ...event.Body) tea.Cmd {
 	return nil
 }
 
-// follow shows what others do with the session while no run is in progress here.
+// follow shows events of other processes while no run is in progress here.
 func (t *talk) follow() {
 	if !t.running && !t.opening && t.runner.session() != nil {
 		t.runner.watch(t.view.Seq)

@@ -20,7 +20,7 @@ import (
 // member is a session that works for the open one, directly or not.
 type member struct {
 	id, task string
-	name     string // of a member of a team; empty: none
+	name     string // of a member of a team; empty means none
 	depth    int    // 1 if it works for the open one directly
 	stop     event.Reason
 	works    bool

@@ -9,7 +9,7 @@
 //     redrawn: streaming text, running calls, questions, the prompt, the status line. Fullscreen uses the
 //     alternate screen and scrolls by itself. The mouse stays with the terminal.
 //  3. Streams faster than 60 frames a second are merged before they are drawn (pump). The session never waits
-//     for the screen, and keys never wait behind output. Outside fullscreen, a line that has settled is
+//     for the screen, and keys never wait after output. Outside fullscreen, a line that has settled is
 //     never rendered again.
 //  4. No text of a model, a tool or a file controls the terminal: everything passes clean (text.go) or
 //     text.VisibleLines on its way to a line.
@@ -42,7 +42,7 @@
 //     stores it once.
 //   - The server sends a follower the text of a reply only from its first piece on (feeds in stream.go), so
 //     what the screen has printed is always the beginning of the stored reply.
-//   - A slash command for sessions of this machine says why it does not work (Command.here).
+//   - A slash command for sessions of this machine gives the reason why it does not work (Command.here).
 //
 // tui.Board is the board of all sessions. running.Board folds what it shows: the list of the store, and the
 // logs of sessions that have not ended a run or are on the screen. It only reads the new part of a log. A
@@ -228,7 +228,7 @@ func (t *TUI) out() io.Writer {
 	return os.Stdout
 }
 
-// report prints where to find the session, what became of its processes, and what did not reach it.
+// report prints where to find the session, how its processes ended, and the messages that did not reach it.
 func (t *TUI) report(talk *talk, id, driver string, busy bool) {
 	lines := talk.runner.leftovers()
 	if id != "" {

@@ -117,7 +117,7 @@ func isBackground(c llm.Call) bool {
 	return json.Unmarshal(c.Args, &args) == nil && args.Background
 }
 
-// addAnswer shows what a person answered, or allowed for longer.
+// addAnswer shows the answer of a person, or the calls that it allows for longer.
 func (v *view) addAnswer(q *transcript.Question) {
 	if d := q.Answer; d != nil && d.Scope == event.ScopeSession {
 		for _, rule := range d.Grants(q.Rules, q.Offers) {
@@ -196,7 +196,7 @@ func (v *view) nextQuestion(decided []event.Body) (inspan.Pending, bool) {
 	return firstPending(append(v.raisedQuestions(decided), v.callQuestions(decided)...))
 }
 
-// nextCallQuestion returns the call to decide about next, and whether there is one.
+// nextCallQuestion returns the call to decide on next, and whether there is one.
 func (v *view) nextCallQuestion(decided []event.Body) (inspan.Pending, bool) {
 	return firstPending(v.callQuestions(decided))
 }

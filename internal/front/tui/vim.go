@@ -149,7 +149,7 @@ func (v *vim) operate(op, key string, e *editor) {
 	if !ok {
 		return
 	}
-	if op == "c" && key == "w" { // as in vim, the blanks behind a word stay
+	if op == "c" && key == "w" { // as in vim, the blanks after a word stay
 		to, _ = motion("e", e)
 		key = "e"
 	}
@@ -198,7 +198,7 @@ func (v *vim) take(e *editor, from, to int, lines bool) {
 	e.cut(from, to)
 }
 
-// put inserts deleted text behind the cursor or before it.
+// put inserts deleted text after the cursor or before it.
 func (v *vim) put(before bool, e *editor) {
 	if len(v.deleted) == 0 {
 		return
@@ -278,7 +278,7 @@ func kindOf(a atom) kind {
 	return signs
 }
 
-// nextWord returns where the word behind the cursor's begins.
+// nextWord returns where the word after the cursor's begins.
 func (e *editor) nextWord() int {
 	i := e.at
 	for of := e.at; i < len(e.atoms) && kindOf(e.atoms[i]) == kindOf(e.atoms[of]); {
@@ -302,7 +302,7 @@ func (e *editor) lastWord() int {
 	return max(i, 0)
 }
 
-// endOfWord returns the last character of the word at or behind the cursor.
+// endOfWord returns the last character of the word at or after the cursor.
 func (e *editor) endOfWord() int {
 	i := e.at + 1
 	for i < len(e.atoms) && kindOf(e.atoms[i]) == blank {

@@ -15,7 +15,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestAsksAboutWhatWillRun checks that a person decides about the call as a judge has changed it, with all its
+// TestAsksAboutWhatWillRun checks that a person decides on the call as a judge has changed it, with all its
 // arguments.
 func TestAsksAboutWhatWillRun(t *testing.T) {
 	m := still(t, 80, 24, look{noColor: true}, events(event.Say("go"), event.Asked{},

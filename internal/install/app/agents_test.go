@@ -39,7 +39,7 @@ func TestModelsOfAgents(t *testing.T) {
 }
 
 // TestMessageAnswers checks that a message answers the one question that the session puts to the person, is refused
-// where there are several, and waits behind an approval.
+// where there are several, and waits after an approval.
 func TestMessageAnswers(t *testing.T) {
 	asks := func(id string) inspan.Question {
 		return inspan.Question{Seq: 7, Raised: event.Raised{ID: id, Tool: "ask_user", Effects: []tool.Effect{{Kind: tool.Question}}}}

@@ -44,7 +44,7 @@ type App struct {
 	Rewind     *running.Rewinds
 	Running    *running.Table
 	Notify     *Notifier
-	Canaries   *Canaries // nil: no session tries changes
+	Canaries   *Canaries // nil means no session tries changes
 
 	sessions *session.Store
 	exporter func() (*running.Exporter, error) // for all sessions of the process
@@ -158,10 +158,10 @@ type Options struct {
 	Folders      []string              // as in inspan.Agent, links allowed; in addition to those of the settings and the session
 	OnlyFolders  bool                  // drops further folders of a resumed session
 	AllTools     bool                  // the model gets every tool at once: tool_search hides none
-	Sources      []string              // from which a new session answers questions; nil: an ordinary session
+	Sources      []string              // from which a new session answers questions; nil means an ordinary session
 	Input        io.Reader             // what the source "-" stands for
-	Small        string                // model that reads pieces of Sources; empty: that of the settings
-	Programs     *event.Programs       // the session answers by programs, within these limits; nil: by tools
+	Small        string                // model that reads pieces of Sources; empty means that of the settings
+	Programs     *event.Programs       // the session answers by programs, within these limits; nil means by tools
 	KeepJobs     bool                  // jobs that bash is asked to keep outlive the session without approval
 	Unapproved   bool                  // ignores approvals that a person gave for a project or always, and plugins
 	// Foreign are folders where agents of other users work too. The session can reach only its own workspace
@@ -171,7 +171,7 @@ type Options struct {
 	// On this machine it has only web tools and the servers in Servers.
 	Elsewhere bool
 	// Env is the world of the session, with Elsewhere: file tools, and with its Procs also those for commands, work
-	// there. The caller closes it. Nil: that of this machine.
+	// there. The caller closes it. Nil means that of this machine.
 	Env *tool.Env
 	// Guest says that the session was started by someone other than the owner of the GitHub and GitLab tokens
 	// in the environment. Its workflow must not use them.
@@ -181,10 +181,10 @@ type Options struct {
 	// Labels and Traceparent are those of a new session that is not a subagent's, as in inspan.Agent.
 	Labels      map[string]string
 	Traceparent string
-	// Program is the workflow that a new session runs. Nil: a model answers. A resumed session stays a workflow
-	// or a conversation as it was opened.
+	// Program is the workflow that a new session runs. Nil means a model answers. A resumed session stays a
+	// workflow or a conversation as it was opened.
 	Program *Program
-	// Carry moves the workspace between machines. Nil: it stays on this one.
+	// Carry moves the workspace between machines. Nil means it stays on this one.
 	Carry *running.Carrier
 
 	shown bool            // the agent is only inspected: no warnings about content that waits for trust

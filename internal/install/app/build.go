@@ -171,7 +171,7 @@ func (b *build) withhold() {
 			values["the header "+name+" of the MCP server "+s.Name] = value[strings.LastIndex(value, " ")+1:]
 		}
 	}
-	others := b.agent.Secrets.Withheld // nil: no others
+	others := b.agent.Secrets.Withheld // nil means no others
 	switch {
 	case len(values) == 0:
 	case others == nil:

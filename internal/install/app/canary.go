@@ -28,7 +28,7 @@ func (b *build) arm(context.Context) error {
 	labels, instead, err := b.Canaries.Arm(b.at.Root, store.Lead(b.at.ID))
 	if err != nil { // the session continues without them
 		b.warn("changes on trial in this workspace are not used: " + err.Error())
-		return nil //nolint:nilerr // the person is warned, and a trial keeps nobody from working
+		return nil //nolint:nilerr // the person is warned, and a trial keeps no one from working
 	}
 	base.Instead = instead
 	if b.at.Parent == "" && len(labels) > 0 {

@@ -16,7 +16,7 @@ type Hosts struct {
 	Nice   int                  // as in [permission.Set]
 	Closed []string             // the same
 
-	// Sessions stores the sessions. Nil: in the folder of this machine.
+	// Sessions stores the sessions. Nil means in the folder of this machine.
 	Sessions store.Store
 
 	mu   sync.Mutex

@@ -15,7 +15,7 @@ import (
 // RuleNote is a rule in force, with notes for a person.
 type RuleNote struct {
 	inspan.Rule
-	Unmatched error        // why it can't match anything; nil: it can
+	Unmatched error        // why it can't match anything; nil means it can
 	By        *inspan.Rule // the rule that already decides everything it matches, so it has no effect
 }
 

@@ -25,7 +25,7 @@ type Message struct {
 	For    string // scope of Allow: once, session, edits, host, project or always
 	Deny   string // id of a waiting call; the text is the reason
 	// Question is the number of the question that Allow or Deny refers to, as in [inspan.Pending]. The decision
-	// doesn't apply to a later question. 0: the open one.
+	// doesn't apply to a later question. 0 means the open one.
 	Question uint64
 	// Also are the numbers of further questions that were asked together with it, as in event.Decided.
 	Also []uint64
@@ -162,7 +162,7 @@ func (a *App) decision(ctx context.Context, st inspan.Status, d event.Decided, h
 	case !d.Allow, holds == "once":
 		return d, nil
 	case len(asked.Set) > 0:
-		return nil, misused("calls that are asked about together can be allowed once or denied; --for %s can be said of one of them: %s",
+		return nil, misused("calls of one question can only be allowed once or denied together; for --for %s, name one of them: %s",
 			holds, strings.Join(alone(asked), ", "))
 	case len(asked.Rules)+len(asked.Offers) == 0:
 		return nil, misused("no rule is safe for this call, so it can only be approved once: use --for once")

@@ -22,16 +22,16 @@ func TestSettingsAreChecked(t *testing.T) {
 		"[providers.x]\nkind='openai'\n[providers.x.oauth]\nclient_id='i'":         "providers.x.oauth: it needs token_url",
 		"[providers.x]\nkind='openai'\n[providers.x.oauth]\ntoken_url='https://x'": "client_id, and authorize_url or device_url",
 		"[providers.x]\nkind='openai'\n[providers.x.oauth]\ntoken_url='https://x'\n" +
-			"grant='client_credentials'": "takes a client_id, and client_secret_env or client_key_file",
+			"grant='client_credentials'": "needs a client_id, and client_secret_env or client_key_file",
 		"[mcp.servers.x]\nurl='https://x'\noauth={grant='password'}":   `servers.x.oauth: unknown grant "password"; use client_credentials`,
-		"[mcp.servers.x]\nurl='https://x'\noauth={grant='jwt_bearer'}": "takes an assertion_file",
+		"[mcp.servers.x]\nurl='https://x'\noauth={grant='jwt_bearer'}": "needs an assertion_file",
 		"[mcp.servers.x]\nurl='https://x'\noauth={grant='jwt_bearer', " +
 			"assertion_file='token'}": `"token" is not an absolute path`,
 		"[mcp.servers.x]\nurl='https://x'\noauth={grant='client_credentials', client_id='i', client_secret_env='S', " +
 			"client_key_file='/key'}": "either client_secret_env or client_key_file",
 		"[mcp.servers.x]\nurl='https://x'\noauth={grant='jwt_bearer', assertion_file='/t', " +
-			"client_key_file='/key'}": "go with a client_id",
-		"[mcp.servers.x]\nurl='https://x'\noauth={client_key_file='/key'}": "go with a grant",
+			"client_key_file='/key'}": "need a client_id",
+		"[mcp.servers.x]\nurl='https://x'\noauth={client_key_file='/key'}": "need a grant",
 		"[mcp.servers.x]\ncommand=['x']\ntimeout='-1s'":                    "mcp.servers.x.timeout: -1s can't be negative",
 		"[[rule]]\naction='deny'\nrule='bash(git push *)'\nmatch=['git pull']": `rule "bash(git push *)" does not ` +
 			`match its example "git pull"`,
@@ -44,22 +44,22 @@ func TestSettingsAreChecked(t *testing.T) {
 		"deny = ['network(exa*mple.com)']": "has a * elsewhere than as its first " +
 			"part",
 		"[mcp.servers.x]\nurl='https://x'\noauth={grant='id_jag', idp_issuer='https://i', " +
-			"idp_client_id='i'}": "id_jag takes an assertion_file",
+			"idp_client_id='i'}": "id_jag needs an assertion_file",
 		"[mcp.servers.x]\nurl='https://x'\noauth={grant='id_jag', assertion_file='/t', " +
-			"idp_issuer='https://i'}": "takes an idp_client_id",
+			"idp_issuer='https://i'}": "needs an idp_client_id",
 		"[mcp.servers.x]\nurl='https://x'\noauth={grant='id_jag', assertion_file='/t', " +
 			"idp_client_id='i'}": "either idp_issuer or idp_token_url",
 		"[mcp.servers.x]\nurl='https://x'\noauth={grant='id_jag', assertion_file='/t', idp_client_id='i', idp_issuer='https://i', " +
 			"idp_token_url='https://i/t'}": "either idp_issuer or idp_token_url",
 		"[mcp.servers.x]\nurl='https://x'\noauth={grant='id_jag', assertion_file='/t', idp_client_id='i', idp_issuer='https://i', " +
-			"client_secret_env='S'}": "go with a client_id",
+			"client_secret_env='S'}": "need a client_id",
 		"[mcp.servers.x]\nurl='https://x'\noauth={grant='jwt_bearer', assertion_file='/t', " +
-			"idp_client_id='i'}": "go with the grant id_jag",
-		"[mcp.servers.x]\nurl='https://x'\noauth={idp_client_secret_env='S'}": "go with the grant id_jag",
+			"idp_client_id='i'}": "need the grant id_jag",
+		"[mcp.servers.x]\nurl='https://x'\noauth={idp_client_secret_env='S'}": "need the grant id_jag",
 		"mode='plan'\n[providers.mine]\nkey_env='K'":                          ":2: providers.mine.base_url: it is missing",
 		"[providers.anthropic]\nrequests_per_minute=-1":                       ":2: providers.anthropic.requests_per_minute: -1",
 		"[providers.x]\nkind='openai'\n[providers.x.oauth]\ntoken_url='https://x'\ngrant='id_jag'\nassertion_file='/t'\nidp_client_id='i'\n" +
-			"idp_issuer='https://i'": "the grant id_jag takes an issuer",
+			"idp_issuer='https://i'": "the grant id_jag needs an issuer",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -39,7 +39,7 @@ type SharedStore interface {
 // Engine decides which machine drives a session.
 type Engine = running.Engine
 
-// StoreOf returns the store that the flag or the environment names; empty: neither does.
+// StoreOf returns the store that the flag or the environment names; empty means neither does.
 func StoreOf(flag string) string { return cmp.Or(flag, os.Getenv(StoreVariable)) }
 
 // Open opens a store: a URL, or a folder of sessions. Name is for display, without a password.
@@ -115,7 +115,7 @@ func Move(
 	return moved, nil
 }
 
-// Use makes an app store the sessions that it drives from now on in a shared store; nil: in the folder of this
+// Use makes an app store the sessions that it drives from now on in a shared store; nil means in the folder of this
 // machine, as before.
 func Use(a *App, s store.Store) {
 	if s != nil {

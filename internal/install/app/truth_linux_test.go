@@ -660,7 +660,7 @@ func probes() []probe {
 	}
 }
 
-// found is where a program lies; empty: nowhere.
+// found is where a program lies; empty means nowhere.
 func found(name string) string {
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && !info.IsDir() {

@@ -57,7 +57,7 @@ func makes(tool string, args map[string]any) llm.Parts {
 	return llm.Parts{llm.Call{Name: tool, Args: raw}}
 }
 
-// brings is an agent's result, and its last words behind it.
+// brings is an agent's result, and its last words after it.
 func brings(turn, from int, result map[string]any) llm.Parts {
 	if turn > from {
 		return llm.Say("That is all.")
@@ -275,8 +275,8 @@ func TestClips(t *testing.T) {
 	}
 }
 
-// TestGoal plays six kinds of agents: the check as it was before they changed it decides about success, and the breaker
-// ends runs without progress.
+// TestGoal plays six kinds of agents: the check as it was before they changed it decides on success, and the
+// breaker ends runs without progress.
 func TestGoal(t *testing.T) {
 	needsBoxes(t)
 	const check = "for n in 1 2 3; do test -f part$n || echo \"--- FAIL: Part$n\"; done; ls part1 part2 part3 guard >/dev/null"

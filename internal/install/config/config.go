@@ -38,10 +38,11 @@ type Config struct {
 	MaxTokens int64         `toml:"max_tokens"`       // of a session, prompts and replies; 0: no limit
 	MaxTime   time.Duration `toml:"max_time"`         // of one run, as "90s"; 0: no limit
 	DayCost   float64       `toml:"max_cost_per_day"` // US dollars of all sessions of a day (UTC); 0: no limit
-	// US dollars, and tokens, of a session and its agents in a minute; 0: no limit; not set: ten times what is usual
+	// US dollars, and tokens, of a session and its agents in a minute; 0 means no limit; not set: ten times what is
+	// usual
 	MinuteCost   *float64 `toml:"max_cost_per_minute"`
 	MinuteTokens *int64   `toml:"max_tokens_per_minute"`
-	// how long to retry an unavailable model, as "90s"; 0: as inspan.Agent has it
+	// how long to retry an unavailable model, as "90s"; 0 means as inspan.Agent has it
 	RetryFor time.Duration `toml:"retry_for"`
 	Effort   string        `toml:"effort"`       // reasoning: low, medium, high, xhigh, max; empty: the vendor's default
 	Fallback []string      `toml:"fallback"`     // fallback models, in order
@@ -53,7 +54,8 @@ type Config struct {
 	Folders  []string      `toml:"folders"`     // further folders that sessions use as they use the workspace; absolute, or with ~/
 	Public   []string      `toml:"public"`      // globs of paths that are not sensitive; relative to the workspace, or with ~/
 	Timeout  time.Duration `toml:"ask_timeout"` // how long a question waits before the call is denied; 0: forever
-	// what happens to processes that still run at a normal end: end or keep; empty: keep in mode yolo, else end
+	// what happens to processes that still run at a normal end: end or keep; empty means keep in mode yolo, else
+	// end
 	Leftovers   string        `toml:"leftovers"`
 	Sandbox     Sandbox       `toml:"sandbox"`
 	Checkpoints Checkpoints   `toml:"checkpoints"`
@@ -82,7 +84,7 @@ type Config struct {
 	Router      *Router                        `toml:"router"`       // rules of the model "router/auto"; nil: there is none
 }
 
-// Sandbox says what processes get in addition to the sandbox of the modes.
+// Sandbox grants processes more than the sandbox of the modes does.
 type Sandbox struct {
 	Off         bool     `toml:"off"`         // no sandbox; more commands will ask
 	Container   string   `toml:"container"`   // run commands in a container of this image instead of the kernel sandbox; empty: none
@@ -334,7 +336,7 @@ func fitted[T any](path, text string, tree map[string]any) (fits map[string]any,
 	return fits, errs
 }
 
-// parsed parses a file into a tree; nil: it is missing.
+// parsed parses a file into a tree; nil means it is missing.
 func parsed(path string) (data []byte, tree map[string]any, err error) {
 	data, err = read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {

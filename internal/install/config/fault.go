@@ -11,8 +11,8 @@ import (
 // Fault is an error in a settings file. For people it reads "PATH:LINE: KEY: ...".
 type Fault struct {
 	Path string
-	Line int    // 0: unknown
-	Key  string // empty: it concerns the file, or more than one key
+	Line int    // 0 means unknown
+	Key  string // empty means it concerns the file, or more than one key
 	Err  error  // of the check; it begins with the key, as in "sandbox.memory_mb: ..."
 }
 
@@ -30,7 +30,7 @@ func (f Fault) About(key string) bool { return f.Key == key || inside(key, f.Key
 // Unwrap implements the convention of [errors.Unwrap].
 func (f Fault) Unwrap() error { return f.Err }
 
-// Faulty adds to errors, which begin with a key, their lines in the file at path. A [Fault] is unchanged. Nil:
+// Faulty adds to errors, which begin with a key, their lines in the file at path. A [Fault] is unchanged. Nil means
 // no errors.
 func Faulty(path string, errs ...error) error {
 	var lines map[string]int

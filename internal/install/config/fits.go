@@ -112,7 +112,7 @@ func (f *fitting) shown(v any) string {
 	return fmt.Sprint(v)
 }
 
-// misfits returns the description of the expected value, with a hint; empty: the value is valid.
+// misfits returns the description of the expected value, with a hint; empty means the value is valid.
 func misfits(t reflect.Type, v any) string {
 	written, quoted := v.(string)
 	unquoted := func(want string) string {

@@ -21,7 +21,7 @@ const SettingsVariable = "INSPAN_SETTINGS"
 // Given is settings that a person gives for one run.
 type Given struct {
 	from string         // what they come from, for people
-	tree map[string]any // nil: there are none
+	tree map[string]any // nil means there are none
 }
 
 // ReadGiven reads settings as the settings file has them: in a TOML or JSON file, or as JSON itself, which
@@ -138,7 +138,7 @@ func merge(into, from map[string]any) {
 	}
 }
 
-// joined returns the elements of both lists; nil: there are none.
+// joined returns the elements of both lists; nil means there are none.
 func joined(lists ...any) any {
 	var all []any
 	for _, list := range lists {

@@ -28,7 +28,7 @@ type Installation struct {
 	Config       Config
 	ConfigPath   string // the settings file, whether it exists or not; without links
 	StateDir     string // everything that inspan stores; without links
-	Self         string // the program that supervises processes, see sandbox.Options, and runs scripts; empty: none
+	Self         string // the program that supervises processes, see sandbox.Options, and runs scripts; empty means none
 	Organisation Organisation
 	Warnings     []string // about the environment
 

@@ -42,10 +42,9 @@ type OAuth struct {
 	SecretEnv string   `toml:"client_secret_env"` // environment variable with its secret; empty: it has none
 	Scopes    []string `toml:"scopes"`            // empty: those that the server asks for
 	Issuer    string   `toml:"issuer"`            // of the tokens; empty: the one that the server names
-	// Grant is how inspan logs in without a person: "client_credentials", with the id and
-	// its secret or key, "jwt_bearer", with a token that says which workload this is, or
-	// "id_jag", with an ID token that the identity provider of an organisation makes a
-	// grant of. Empty: a person logs in.
+	// Grant is how inspan logs in without a person: "client_credentials", with the id and its secret or key,
+	// "jwt_bearer", with a token that says which workload this is, or "id_jag", with an ID token that the identity
+	// provider of an organisation makes a grant of. Empty means a person logs in.
 	Grant         string `toml:"grant"`
 	KeyFile       string `toml:"client_key_file"` // absolute path of a private key (PEM) instead of the secret
 	AssertionFile string `toml:"assertion_file"`  // absolute path of the token for jwt_bearer or id_jag, read anew each time

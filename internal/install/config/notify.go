@@ -21,8 +21,8 @@ type Notify struct {
 	TokenEnv string   `toml:"ntfy_token_env"` // environment variable with the access token for ntfy; empty: it needs none
 	// what to call for: waiting (a question), failed, budget (a limit of cost, tokens, turns or time) and done; not set: all
 	On []string `toml:"on"`
-	// Where nobody can tell whether you look: the shortest run whose end is worth a call, and how
-	// long a question stays open before it is; 0: 10 seconds
+	// Where no one can tell whether you look: the shortest run whose end is worth a call, and how long a question
+	// stays open before it is; 0 means 10 seconds
 	After       time.Duration `toml:"after"`
 	Quiet       string        `toml:"quiet"`        // hours without calls, local time, such as "22:00-07:00"; empty: none
 	QuietExcept []string      `toml:"quiet_except"` // what calls in quiet hours too, as in on

@@ -51,7 +51,7 @@ type Provider struct {
 	BaseURL    string `toml:"base_url"`    // empty: the vendor's own
 	KeyEnv     string `toml:"key_env"`     // environment variable that holds the key
 	KeyCommand string `toml:"key_command"` // command that prints the key
-	// a login ('inspan models login') instead of a key; nil: a key, or none
+	// a login ('inspan models login') instead of a key; nil means a key, or none
 	OAuth     *ProviderOAuth   `toml:"oauth"`
 	Dialect   string           `toml:"dialect"`             // which server speaks the wire; empty: detected by address
 	Region    string           `toml:"region"`              // of a cloud

@@ -17,10 +17,10 @@ import (
 type File struct {
 	Path    string
 	Project bool                    // of a project, which can set few keys
-	Check   func(path string) error // returns all faults of a file, see [Faulty]; nil: those of [Load] or [LoadProject]
+	Check   func(path string) error // returns all faults of a file, see [Faulty]; nil means those of [Load] or [LoadProject]
 }
 
-// Faulty returns the faults of the file; nil: none.
+// Faulty returns the faults of the file; nil means none.
 func (f File) Faulty() error { return f.check(f.Path) }
 
 func (f File) check(path string) (err error) {
@@ -208,7 +208,7 @@ func unknownIn(in reflect.Type, key toml.Key) error {
 	return unknown(key.String(), key[len(key)-1], known)
 }
 
-// typeAt returns the type of the value at a key; nil: unknown key.
+// typeAt returns the type of the value at a key; nil means unknown key.
 func typeAt(t reflect.Type, key toml.Key) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -127,7 +127,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// TestSetRefuses checks that a change that can't be leaves the file as it is, and says why.
+// TestSetRefuses checks that a change that can't be leaves the file as it is, and gives the reason why.
 func TestSetRefuses(t *testing.T) {
 	checked := errors.New("it is not what it should be")
 	for name, c := range map[string]struct {
@@ -262,7 +262,7 @@ func TestSetAnywhere(t *testing.T) {
 	}
 }
 
-// TestSetMends checks that the faults of a file can be mended one by one, and that none is added.
+// TestSetMends checks that the faults of a file can be repaired one by one, and that none is added.
 func TestSetMends(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.toml")
 	const broken = "# mine\nmodle = 'a/b'\nmax_turns = 'many' # no\nsandbox = 3\n\n" +

@@ -27,7 +27,7 @@ type Setting struct {
 	Value string `json:"value"` // as TOML writes it, with *** for possible secrets
 	File  string `json:"file"`  // or the environment variable, "preset" and its name, or "default"
 	Line  int    `json:"line"`  // 0 if unknown or none
-	// Ignored is the reason why it is not in force; empty: it is.
+	// Ignored is the reason why it is not in force; empty means it is.
 	Ignored string `json:"ignored,omitempty"`
 	// Evidence is the measured effect of a lever.
 	Evidence string `json:"evidence,omitempty"`

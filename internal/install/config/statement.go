@@ -11,7 +11,7 @@ import (
 type statement struct {
 	table      toml.Key // that contains it, or that it opens
 	list       bool     // it is in a list of tables, which has no key
-	key        toml.Key // within the table; nil: a header
+	key        toml.Key // within the table; nil means a header
 	start, end int      // the whole lines
 	value      int      // start of the value
 	stop       int      // end of the value, before a comment
@@ -153,7 +153,7 @@ func lineEnd(text string, at int) int {
 	return len(text)
 }
 
-// parsedKey splits a TOML key into its parts; nil: it is invalid.
+// parsedKey splits a TOML key into its parts; nil means it is invalid.
 func parsedKey(text string) toml.Key {
 	var tree map[string]any
 	meta, err := toml.Decode(text+" = 0", &tree)

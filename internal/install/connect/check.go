@@ -47,7 +47,7 @@ func checkProvider(o config.ProviderOAuth) error {
 	case o.Token == "":
 		return errors.New("oauth: it needs token_url")
 	case oauth.Grant(o.Grant) == oauth.IDJAG && o.Issuer == "":
-		return errors.New("oauth: the grant id_jag takes an issuer")
+		return errors.New("oauth: the grant id_jag needs an issuer")
 	case o.Grant == "" && (o.ClientID == "" || o.Authorize == "" && o.Device == ""):
 		return errors.New("oauth: it needs client_id, and authorize_url or device_url")
 	}
@@ -65,26 +65,26 @@ func checkOAuth(o config.OAuth) error {
 		return errors.New("oauth: either client_secret_env or client_key_file")
 	}
 	if oauth.Grant(o.Grant) != oauth.IDJAG && o.IDPIssuer+o.IDPToken+o.IDPClientID+o.IDPSecretEnv != "" {
-		return errors.New("oauth: idp_issuer, idp_token_url, idp_client_id and idp_client_secret_env go with the grant id_jag")
+		return errors.New("oauth: idp_issuer, idp_token_url, idp_client_id and idp_client_secret_env need the grant id_jag")
 	}
 	switch oauth.Grant(o.Grant) {
 	case "":
 		if o.KeyFile != "" || o.AssertionFile != "" {
-			return errors.New("oauth: client_key_file and assertion_file go with a grant")
+			return errors.New("oauth: client_key_file and assertion_file need a grant")
 		}
 	case oauth.ClientCredentials:
 		if o.ClientID == "" || o.SecretEnv == "" && o.KeyFile == "" || o.AssertionFile != "" {
-			return errors.New("oauth: the grant client_credentials takes a client_id, and client_secret_env or client_key_file")
+			return errors.New("oauth: the grant client_credentials needs a client_id, and client_secret_env or client_key_file")
 		}
 	case oauth.JWTBearer, oauth.IDJAG:
 		if o.ClientID == "" && (o.KeyFile != "" || o.SecretEnv != "") {
-			return errors.New("oauth: client_key_file and client_secret_env go with a client_id")
+			return errors.New("oauth: client_key_file and client_secret_env need a client_id")
 		}
 		if o.AssertionFile == "" {
-			return fmt.Errorf("oauth: the grant %s takes an assertion_file", o.Grant)
+			return fmt.Errorf("oauth: the grant %s needs an assertion_file", o.Grant)
 		}
 		if oauth.Grant(o.Grant) == oauth.IDJAG && (o.IDPClientID == "" || (o.IDPIssuer == "") == (o.IDPToken == "")) {
-			return errors.New("oauth: the grant id_jag takes an idp_client_id, and either idp_issuer or idp_token_url")
+			return errors.New("oauth: the grant id_jag needs an idp_client_id, and either idp_issuer or idp_token_url")
 		}
 	default:
 		return fmt.Errorf("oauth: unknown grant %q; use client_credentials, jwt_bearer or id_jag", o.Grant)

@@ -109,7 +109,7 @@ func typed(s mcp.Server) int {
 	return 0
 }
 
-// bars returns the Claude Code setting in a workspace that excludes a server; empty: none.
+// bars returns the Claude Code setting in a workspace that excludes a server; empty means none.
 func bars(files []config.Claude, s mcp.Server) string {
 	for _, f := range files {
 		for _, l := range f.Limits {

@@ -10,7 +10,7 @@ import (
 	"github.com/inspan/inspan/internal/install/config"
 )
 
-// keyName returns the name under which a provider's key is stored.
+// keyName returns the name of a provider's stored key.
 func keyName(provider string) string { return "key:" + provider }
 
 // HasKey implements [providers.Keys].

@@ -34,8 +34,8 @@ func (l *Logins) tokens() *oauth.Keychain {
 	return l.keychain
 }
 
-// account returns the account under which a login to an MCP server is stored. Only servers of the person are
-// identified by name alone.
+// account returns the account name of a stored login to an MCP server. Only servers of the person are identified by
+// name alone.
 func (l *Logins) account(s mcp.Server) oauth.Account {
 	acc := oauth.Account{Name: "mcp:" + s.Name, Resource: s.URL}
 	if s.Source != mcp.User {
@@ -165,7 +165,7 @@ func (l *Logins) LeaveServer(ctx context.Context, s mcp.Server) error {
 	return l.client(s.URL).Logout(ctx, l.account(s).Name)
 }
 
-// providerAccount returns the account under which a login to a provider is stored.
+// providerAccount returns the account name of a stored login to a provider.
 func providerAccount(name string, o config.ProviderOAuth) oauth.Account {
 	acc := oauth.Account{
 		Name: "provider:" + name, Redirect: o.Redirect,

@@ -34,7 +34,7 @@ func oauthFlow(login flow) tool.Tool {
 		}
 		paste := func(ctx context.Context) (string, error) {
 			if c.Ask == nil {
-				return "", errors.New("nobody is there to paste it")
+				return "", errors.New("no one is there to paste it")
 			}
 			mu.Lock()
 			question := strings.Join(told, "\n")

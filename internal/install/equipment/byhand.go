@@ -36,7 +36,7 @@ func offered(ctx context.Context, agent *inspan.Agent, warn func(string)) (shown
 }
 
 // Call runs one tool of an agent for a person, and returns the output that the model would see. It closes the
-// agent. Rules and modes that deny apply as in a run. A call that would ask is approved once, as the person
+// agent. Rules and modes that deny apply as in a run. A call that would ask is approved once, because the person
 // typed it. Questions that the tool itself asks are not answered.
 func Call(ctx context.Context, agent *inspan.Agent, name string, args json.RawMessage, warn func(string)) (string, error) {
 	shown, stand := offered(ctx, agent, warn)
@@ -78,7 +78,7 @@ func closed(agent *inspan.Agent) error {
 	return agent.Lifecycle.Close()
 }
 
-// untilEnded runs a session until its call has ended; nil: it waits for decisions.
+// untilEnded runs a session until its call has ended; nil means it waits for decisions.
 func untilEnded(ctx context.Context, s *inspan.Session, inputs []event.Body) (*event.Ended, error) {
 	for e, err := range s.Run(ctx, inputs...) {
 		if err != nil {

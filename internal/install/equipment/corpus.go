@@ -42,8 +42,8 @@ func (a AskCorpus) Task() string {
 	return strings.TrimSpace(a.Question) + "\n\nSources: " + string(sources)
 }
 
-// Asking returns the tool by which a model asks questions of a corpus, if the settings enable it. Subagents of
-// the corpus role answer; sessions is the store of their logs.
+// Asking returns the tool that lets a model ask questions of a corpus, if the settings enable it. Subagents of the
+// corpus role answer; sessions is the store of their logs.
 func (s *Set) Asking(agents workflow.Agents, sessions store.Store) []tool.Tool {
 	if !s.Config.Agents.Corpus {
 		return nil
@@ -72,7 +72,7 @@ func (s *Set) Asking(agents workflow.Agents, sessions store.Store) []tool.Tool {
 	return []tool.Tool{t}
 }
 
-// Corpus is the shared state of a session's corpus tools; nil: it has none.
+// Corpus is the shared state of a session's corpus tools; nil means it has none.
 type Corpus = *corpus.Set
 
 // Sources resolves the sources of a new session that answers questions from a corpus, as [corpus.Fixed] does.
@@ -154,7 +154,7 @@ func leftOf(agent *inspan.Agent) func() (dollars float64, limited bool) {
 	}
 }
 
-// ProgramsOver gives an agent the tool by which it answers questions from a corpus by programs. Small and main return the
+// ProgramsOver gives an agent the tool to answer questions from a corpus by programs. Small and main return the
 // models that programs can ask. Call it last on an agent.
 func (s *Set) ProgramsOver(
 	agent *inspan.Agent, of event.Corpus, sessions store.Store, small, main func(context.Context) (llm.Model, error),

@@ -18,7 +18,7 @@ type Session struct {
 	Env       tool.Env
 	Own       []tool.Tool                       // permanent tools
 	Servers   []tool.Tool                       // that manage MCP servers
-	Offered   func(context.Context) []tool.Tool // tools of these servers; nil: none
+	Offered   func(context.Context) []tool.Tool // tools of these servers; nil means none
 	Wrap      func([]tool.Tool) []tool.Tool
 	Warn      func(string)
 	Scripts   bool // scripts can be tools
@@ -53,7 +53,7 @@ func (s *Set) Tools(of Session) func(context.Context) []tool.Tool {
 	}
 }
 
-// programs returns the folders of a session's programs, and what is known of those.
+// programs returns the folders of a session's programs, and the known facts about them.
 func (s *Set) programs(of Session) (*extra, []custom.Folder) {
 	x := &extra{Session: of}
 	if of.Elsewhere {

@@ -90,7 +90,7 @@ type Workflows struct {
 	Set   *Set
 	Root  string
 	Sum   string                  // as in [consent.Store.ReviewRunning]
-	Model func(name string) error // returns why agents can't use the named model
+	Model func(name string) error // returns the reason why agents can't use the named model
 	Kinds []skill.Role            // further kinds of agents, see app.Options
 }
 

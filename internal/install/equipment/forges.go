@@ -47,7 +47,7 @@ func NewForges(session, root string, guest bool) *Forges {
 	return &Forges{session: session, root: root, sites: sites, git: &worktree.Store{Git: sandbox.Git}}
 }
 
-// origin returns the address of the workspace's origin repository; empty: none.
+// origin returns the address of the workspace's origin repository; empty means none.
 func (f *Forges) origin(ctx context.Context) (string, error) {
 	f.once.Do(func() {
 		f.from, f.failed = f.git.Origin(ctx, f.root)

@@ -22,9 +22,9 @@ const (
 )
 
 // Furnish decides which tools of an agent every request describes: the everyday ones. The others are found with
-// tool_search. Built-in ones are deferred if the lever or the window demands it, dynamic ones if there are
-// many. With told, every tool is described. Come lists the dynamic tools. Mode is that of the session; empty:
-// ask. Call it last on an agent, before corpus tools.
+// tool_search. Built-in ones are deferred if the lever or the window demands it, dynamic ones if there are many.
+// With told, every tool is described. Come lists the dynamic tools. Mode is that of the session; empty means ask.
+// Call it last on an agent, before corpus tools.
 func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come func(context.Context) []tool.Tool, told bool) {
 	levers, unattended := agent.Opening.Levers, agent.Unattended
 	mode = cmp.Or(mode, tool.ModeAsk)
@@ -100,7 +100,7 @@ func brief(list []tool.Tool) (out, known []tool.Tool) {
 // attended returns the tools that need a person who watches the session.
 func attended() []string { return []string{"ask_user", "render"} }
 
-// leastDaily is the window, in tokens, from which all everyday tools are described. In a smaller window they
+// leastDaily is the smallest window, in tokens, with a description of all everyday tools. In a smaller window they
 // would take a third of the prompt's share.
 const leastDaily = 16_000
 

@@ -98,7 +98,7 @@ func solved(id string, events iter.Seq2[event.Event, error]) (at Origin, err err
 		}
 	}
 	if last != event.ReasonDone {
-		return at, fmt.Errorf("session %s has not ended as done, so there is nothing to learn from it", id)
+		return at, fmt.Errorf("session %s did not finish its task, so there is nothing to learn from it", id)
 	}
 	return at, nil
 }
@@ -183,7 +183,7 @@ func (d SkillDraft) Check() error {
 const secretWords = `(?i)\b(pass(word|wd|phrase)|secret|token|api[_-]?key)["']?\s*[:=]\s*["']?[^\s"'<$*{]{8,}|\b(bearer|basic)\s+[\w.~+/-]{12,}|` +
 	`~/\.(ssh|aws|gnupg|netrc)\b`
 
-// absolute returns the first word of a text that names a place on one machine; empty: none.
+// absolute returns the first word of a text that names a place on one machine; empty means none.
 func absolute(s string) string {
 	places := `(^|[\s` + "`" + `"'()\[\]<>=,;:@!|&{}*])(` +
 		`//?(bin|boot|dev|etc|home|lib|media|mnt|opt|private|proc|root|run|srv|sys|tmp|usr|var|work|Users|Volumes)(/|\b)\S*|` +

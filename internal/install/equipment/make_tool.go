@@ -25,7 +25,7 @@ import (
 //go:embed make_tool.md
 var makeToolDoc string
 
-// MakeTool is the name of the tool by which a model writes tools.
+// MakeTool is the name of the tool that lets a model write tools.
 const MakeTool = "make_tool"
 
 type makeArgs struct {
@@ -70,7 +70,7 @@ func (in makeArgs) draft() (custom.Draft, error) {
 	return d, errors.Join(err, d.Check())
 }
 
-// Maker returns the tool by which a model writes tools, for a session with the tools in list. Without a sandbox
+// Maker returns the tool that lets a model write tools, for a session with the tools in list. Without a sandbox
 // there is none. Scripts says whether the model may also write scripts.
 func (s *Set) Maker(env tool.Env, list []tool.Tool, scripts bool) []tool.Tool {
 	if env.Procs == nil || !env.Walls.Workspace || !env.Walls.Read {
@@ -273,7 +273,7 @@ func Drafted(ctx context.Context, blobs tool.Blobs, p tool.Proposal) (custom.Dra
 		return custom.Draft{}, err
 	}
 	if sum := sha256.Sum256(data); tool.BlobName(sum[:]) != p.Blob {
-		return custom.Draft{}, errors.New("its content is not the one that was kept")
+		return custom.Draft{}, errors.New("its content has changed since it was kept")
 	}
 	d, err := custom.ReadDraft(data)
 	if err == nil && d.Name != p.Name {

@@ -28,7 +28,7 @@ type Set struct {
 	// Apart says that the settings file is not in the command's folder: content in the person's home is
 	// ignored.
 	Apart bool
-	// Unplugged says that plugins are ignored too, as a person installed them beside the settings.
+	// Unplugged says that plugins are ignored too, as a person installed them next to the settings.
 	Unplugged bool
 
 	once     sync.Once

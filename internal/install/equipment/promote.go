@@ -40,7 +40,7 @@ type Proposed struct {
 	Origin
 	Name  string
 	Draft custom.Draft
-	Err   error // why the draft is missing; nil: it is there
+	Err   error // why the draft is missing; nil means it is there
 	blob  string
 }
 
@@ -229,7 +229,7 @@ func (s *Set) Promotion(ctx context.Context, p Proposed, shelf Shelf, now time.T
 	return out, err
 }
 
-// alike returns an entry of a tool folder that would conflict with a tool of this name; empty: none. An entry
+// alike returns an entry of a tool folder that would conflict with a tool of this name; empty means none. An entry
 // with exactly this name in the same folder is not reported here.
 func (s *Set) alike(name string, shelf Shelf) string {
 	for _, other := range []Shelf{shelf, s.Shelf(shelf.work, shelf.Source != "user")} {

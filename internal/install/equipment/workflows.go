@@ -25,7 +25,7 @@ type Workflow struct {
 	Source string // "project", "user", the plugin, or "built in"
 	File   string
 	Data   []byte
-	Why    string   // why it can't be run; empty: no known obstacle
+	Why    string   // why it can't be run; empty means no known obstacle
 	Hides  []string // sources of other workflows with this name
 }
 
@@ -114,7 +114,7 @@ func (s *Set) trusted(root, sum string, list []Workflow) []Workflow {
 	return list
 }
 
-// settled returns why a file that a person names by its path may not run. Files that inspan finds in the
+// settled returns the reason why a file that a person names by its path may not run. Files that inspan finds in the
 // workspace by itself need trust, however they are named.
 func settled(root, name string, list []Workflow) error {
 	file, err := filepath.EvalSymlinks(name)

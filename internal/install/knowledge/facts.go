@@ -33,13 +33,13 @@ type Base struct {
 	Consent  *consent.Store
 	Sessions *session.Store
 	Places   func(root string) places.Map
-	Redact   func(event.Body) event.Body // removes this user's secrets; nil: none are known
+	Redact   func(event.Body) event.Body // removes this user's secrets; nil means none are known
 	// Apart ignores files in the person's home, as in [equipment.Set].
 	Apart bool
 	// TeamOnly lets sessions without memory read the team's in their workspace.
 	TeamOnly bool
-	// Instead returns the content to use instead of an instruction file; a missing file has empty content. Nil:
-	// files are used as they are.
+	// Instead returns the content to use instead of an instruction file; a missing file has empty content. Nil
+	// means files are used as they are.
 	Instead func(path string, content []byte) []byte
 }
 
@@ -49,7 +49,7 @@ type Prompt struct {
 	Style           string // as in [Input]
 	Root            string // where the search for instruction files begins
 	Limits          Limits
-	Skills          *skill.Library // nil: the agent can't load any
+	Skills          *skill.Library // nil means the agent can't load any
 	Memory          *memory.Store
 	Remembers       bool // the agent has the tool memory
 	Elsewhere       bool // the session's files and commands are on another machine
@@ -57,7 +57,7 @@ type Prompt struct {
 
 // Limits are the limits of the session that the prompt states.
 type Limits struct {
-	Mode     tool.Mode // empty: ask
+	Mode     tool.Mode // empty means ask
 	MaxTurns int       // as in [inspan.Agent]
 	MaxCost  float64
 	MaxTime  time.Duration
@@ -69,7 +69,7 @@ func (k *Base) System(ctx context.Context, agent *inspan.Agent, p Prompt, warn f
 	in := Input{Replace: p.Replace, Style: p.Style, Append: p.Append}
 	var beside sync.WaitGroup
 	beside.Go(func() { in.Facts = k.facts(ctx, agent, p) })
-	in.Memory, in.Claimed = k.remembered(p.Memory, warn)
+	in.Memory, in.Claimed = k.memoryText(p.Memory, warn)
 	if !p.Elsewhere {
 		in.Files, _ = k.instructions(p.Root, root)
 		in.Skills = skillList(p.Skills, warn)
@@ -126,7 +126,7 @@ func Beside(folders []string) string {
 		strings.Join(list, "\n")
 }
 
-// facts returns what the prompt states about the surroundings of a new session.
+// facts returns the statements of the prompt about the surroundings of a new session.
 func (k *Base) facts(ctx context.Context, agent *inspan.Agent, p Prompt) []string {
 	l, date := p.Limits, "date: "+time.Now().Format("Monday, 2 January 2006")
 	if p.Elsewhere {
@@ -144,7 +144,7 @@ func (k *Base) facts(ctx context.Context, agent *inspan.Agent, p Prompt) []strin
 	return append(list, Survey(ctx, agent.Env, k.machine(ctx, agent.Env), lever.Strength(0))...)
 }
 
-// turns returns the turn limit of one run; 0: none.
+// turns returns the turn limit of one run; 0 means none.
 func turns(limit int) int {
 	switch {
 	case limit < 0:

@@ -1,5 +1,5 @@
-// Package knowledge provides what a session knows at its start and what it can look up: instruction files,
-// facts about the machine, memory, and past sessions.
+// Package knowledge provides the facts that a session knows at its start or can look up: instruction files, facts
+// about the machine, memory, and past sessions.
 package knowledge
 
 import (
@@ -21,7 +21,7 @@ import (
 // trusts the file in its current content. The person's own changes are trusted.
 func (k *Base) Memory(root string) *memory.Store {
 	s := k.memoryAt(root)
-	s.Vouched = k.vouched(root, root)
+	s.Vouched = k.trustCheck(root, root)
 	s.Vouch = func(ctx context.Context, scope memory.Scope, path string, content []byte) error {
 		if scope != memory.Team {
 			return nil
@@ -69,16 +69,16 @@ func (k *Base) SessionMemory(ctx context.Context, id, root string) *memory.Store
 			roots = append(roots, above)
 		}
 	}
-	s.Vouched = k.vouched(root, roots...)
+	s.Vouched = k.trustCheck(root, roots...)
 	if k.TeamOnly {
 		s.Dirs = map[memory.Scope]string{memory.Team: s.Dirs[memory.Team]}
 	}
 	return s
 }
 
-// vouched returns a function that reports whether the person trusts a file of the team's memory in root, with
+// trustCheck returns a function that reports whether the person trusts a file of the team's memory in root, with
 // this content, at its place in one of the workspaces.
-func (k *Base) vouched(root string, in ...string) func(memory.Scope, string, []byte) bool {
+func (k *Base) trustCheck(root string, in ...string) func(memory.Scope, string, []byte) bool {
 	return func(scope memory.Scope, path string, content []byte) bool {
 		item := teamFile(root, path, content)
 		return scope != memory.Team || slices.ContainsFunc(in, func(at string) bool {
@@ -109,8 +109,8 @@ func (k *Base) rootOf(ctx context.Context, id string) string {
 	return ""
 }
 
-// remembered returns the prompt's text of the memory, and whether some of it comes from unverified content.
-func (k *Base) remembered(s *memory.Store, warn func(string)) (text string, claimed bool) {
+// memoryText returns the prompt's text of the memory, and whether some of it comes from unverified content.
+func (k *Base) memoryText(s *memory.Store, warn func(string)) (text string, claimed bool) {
 	if k.Config.Memory.Off && !k.TeamOnly {
 		return "", false
 	}

@@ -30,9 +30,9 @@ const (
 // MemoryTool holds the dependencies of the memory tool.
 type MemoryTool struct {
 	Store *memory.Store
-	// Team returns the store through which a call changes the team's memory. Nil: Store.
+	// Team returns the store through which a call changes the team's memory. Nil means Store.
 	Team func(ctx context.Context, c *tool.Call) *memory.Store
-	// Search searches past sessions, except that of the call. Nil: the action search fails.
+	// Search searches past sessions, except that of the call. Nil means the action search fails.
 	Search func(ctx context.Context, q recall.Query) ([]recall.Hit, error)
 }
 

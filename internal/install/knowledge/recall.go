@@ -19,14 +19,14 @@ import (
 // syncTime bounds how long a search first indexes new log entries. Later searches index the rest.
 const syncTime = 5 * time.Second
 
-// Search is Recall of words with at most most hits. A root limits it to the sessions of that workspace; empty:
+// Search is Recall of words with at most most hits. A root limits it to the sessions of that workspace; empty means
 // all.
 func (k *Base) Search(ctx context.Context, words, root string, most int) (hits []recall.Hit, behind int, err error) {
 	return k.Recall(ctx, recall.Query{Text: words, Root: root, Limit: most})
 }
 
-// Recall searches all sessions. Behind is the number of sessions that are not fully indexed yet. A damaged
-// index is rebuilt.
+// Recall searches all sessions. After is the number of sessions that are not fully indexed yet. A damaged index is
+// rebuilt.
 func (k *Base) Recall(ctx context.Context, q recall.Query) (hits []recall.Hit, behind int, err error) {
 	hits, behind, err = k.recall(ctx, q)
 	if errors.Is(err, recall.ErrDamaged) {

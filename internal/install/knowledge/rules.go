@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/internal/extend/skill"
 )
 
-// shared returns where the instructions for a folder of a workspace can be: the rules of editors first, as they are
-// cut first, then the instruction files, then the rules of Claude Code.
+// shared returns where the instructions for a folder of a workspace can be: the rules of editors first, because
+// they are cut first, then the instruction files, then the rules of Claude Code.
 func shared(dir, root string) (paths []string) {
 	tops := slices.Compact([]string{keep.Repository(root), root})
 	for _, top := range tops {

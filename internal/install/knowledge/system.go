@@ -141,9 +141,9 @@ func in(dirs []string) (paths []string) {
 	return paths
 }
 
-// Gather returns the instruction files of paths, in order. A text is taken only once, where it comes first. So
-// a CLAUDE.md that repeats or imports AGENTS.md, links to it, or differs only in the case of its name costs
-// nothing. read returns an error for a file that is missing or must not be used.
+// Gather returns the instruction files of paths, in order. A text is taken only once, where it comes first, so a
+// CLAUDE.md that repeats or imports AGENTS.md, links to it, or differs only in the case of its name costs nothing.
+// read returns an error for a file that is missing or must not be used.
 func Gather(paths []string, read func(path string) ([]byte, error)) []File {
 	return texts{}.gather(paths, read)
 }
@@ -180,8 +180,8 @@ func (t texts) gather(paths []string, read func(path string) ([]byte, error)) []
 	return files
 }
 
-// linked returns the target of a file whose only text is a path, as git writes links if the file system has
-// none; empty: not a link.
+// linked returns the target of a file whose only text is a path, as git writes links if the file system has none;
+// empty means not a link.
 func linked(raw []byte, path string) string {
 	to := strings.TrimSpace(string(raw))
 	if to == "" || strings.ContainsAny(to, "\n\x00@") || filepath.IsAbs(to) {

@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// An instruction file that an agent writes would speak to later agents with the person's voice. So the end of
-// the session reports it, and later agents are told who wrote it until the person trusts or changes the file.
+// An instruction file that an agent writes would speak to later agents with the person's voice, so the end of the
+// session reports it, and later agents are told who wrote it until the person trusts or changes the file.
 
 // Wrote records which instruction files in a workspace changed during a session that could change them without
 // asking, and returns their paths. A change that a person approved is not recorded. It looks at as many files

@@ -47,7 +47,7 @@ func claudes(root string) (list []claudeSaid, problems []string) {
 	return list, problems
 }
 
-// claudeRules returns Claude Code's ask and deny rules of a workspace. They also apply here, as they can only
+// claudeRules returns Claude Code's ask and deny rules of a workspace. They also apply here, because they can only
 // restrict. Allow rules don't.
 func claudeRules(root string) (out []inspan.Rule) {
 	list, _ := claudes(root)
@@ -62,7 +62,7 @@ func claudeRules(root string) (out []inspan.Rule) {
 	return out
 }
 
-// claudeLimit returns the first Claude Code limit of a workspace that fits, as written; empty: none.
+// claudeLimit returns the first Claude Code limit of a workspace that fits, as written; empty means none.
 func claudeLimit(root string, fits func(foreign.Limit) bool) string {
 	for _, f := range config.Claudes(root) {
 		for _, l := range f.Limits {
@@ -99,8 +99,8 @@ func (s *Set) barring(root string) (list []tool.Judge) {
 }
 
 // Unheeded lists the rules and limits of a workspace's Claude Code settings that restrict something and have no
-// effect here, and the settings above it in its repository that do, as they hold only in their own folder. Allow rules
-// are not listed.
+// effect here, and the settings above it in its repository that do, because they hold only in their own folder.
+// Allow rules are not listed.
 func (s *Set) Unheeded(root string) []string {
 	list, out := claudes(root)
 	for _, above := range keep.ProjectFolders(root)[1:] {

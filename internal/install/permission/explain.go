@@ -18,7 +18,7 @@ type Explained struct {
 	Verdict  tool.Verdict
 	Findings []policy.Finding
 	Tried    []policy.Tried // rules that were checked against it
-	Rules    []string       // the narrowest rules that would allow it; empty: nothing asks, or it can only be allowed once
+	Rules    []string       // the narrowest rules that would allow it; empty means nothing asks, or it can only be allowed once
 }
 
 // Explain predicts the decision on a command line in a workspace and a mode, with further permissions; an empty mode

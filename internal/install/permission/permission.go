@@ -53,8 +53,8 @@ type Line struct {
 	Given            []string // names of the session's tools from outside
 }
 
-// Check returns the first invalid rule, in the order of the lists. Name returns the caller's name of a list,
-// for the error. Tools are those that rules may name; nil: any.
+// Check returns the first invalid rule, in the order of the lists. Name returns the caller's name of a list, for
+// the error. Tools are those that rules may name; nil means any.
 func (l Line) Check(name func(tool.Action) string, tools []string) error {
 	for _, rules := range []struct {
 		action tool.Action
@@ -223,7 +223,7 @@ func (s *Set) Judges(ctx context.Context, root string, checks guard.Checks, unat
 	return append(list, reviewer), nil
 }
 
-// Reviewer returns the second model of the settings; nil: none.
+// Reviewer returns the second model of the settings; nil means none.
 func (s *Set) Reviewer(ctx context.Context) (*guard.Reviewer, error) {
 	r := s.Config.Reviewer
 	if r == nil {

@@ -22,11 +22,11 @@ import (
 // the sandbox.
 type Variable struct {
 	Name, StandIn, Value string
-	Hosts                []string // that it is sent to; nil: every host that a command may reach
+	Hosts                []string // that it is sent to; nil means every host that a command may reach
 	Header, Body         bool     // where it is replaced
 }
 
-// Outlet replaces stand-ins in the requests of a session's commands. Nil: requests are not changed.
+// Outlet replaces stand-ins in the requests of a session's commands. Nil means requests are not changed.
 type Outlet struct {
 	swap *netguard.Swap
 	dir  string   // for the certificates that commands trust

@@ -54,7 +54,7 @@ func (s *Set) Env(root string) (tool.Env, error) {
 	return s.EnvOf(root, nil, nil, rules, "", nil)
 }
 
-// Unwalled returns why commands run without a sandbox on this machine; empty: they run in one.
+// Unwalled returns the reason why commands run without a sandbox on this machine; empty means they run in one.
 func (s *Set) Unwalled() (why string, err error) {
 	env, err := s.Env("/")
 	switch {
@@ -76,8 +76,8 @@ func (s *Set) http() *http.Client {
 	return g.Unredirected()
 }
 
-// walls returns the options of the sandbox. Processes without special needs get the sandbox of the workspace.
-// Image is their container image; empty: that of the settings.
+// walls returns the options of the sandbox. Processes without special needs get the sandbox of the workspace. Image
+// is their container image; empty means that of the settings.
 func (s *Set) walls(m places.Map, image string) sandbox.Options {
 	box := s.Config.Sandbox
 	var container *sandbox.Container

@@ -31,7 +31,7 @@ type remedied struct {
 func (r remedied) Unwrap() error { return r.error }
 
 // Remedy splits the error of a model of [Set] into the failure, in the vendor's words, and advice for a person;
-// empty: no advice.
+// empty means no advice.
 func Remedy(err error) (failed, remedy string) {
 	var r remedied
 	if errors.As(err, &r) {
@@ -63,10 +63,10 @@ func (m *advised) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chu
 	}
 }
 
-// AssumedWindow is the context window, in tokens, of a model for which nobody states one.
+// AssumedWindow is the context window, in tokens, of a model for which no one states one.
 const AssumedWindow = 64_000
 
-// Info implements [llm.Model]. A window that nobody states is assumed: without one, no conversation would be
+// Info implements [llm.Model]. A window that no one states is assumed: without one, no conversation would be
 // compacted before the server cuts it.
 func (m *advised) Info() llm.Info {
 	info := m.Model.Info()
@@ -171,8 +171,8 @@ func (s *Set) missing(ctx context.Context, p Provider, id string) string {
 	return has + "it has " + strings.Join(near, ", ") + all
 }
 
-// unreached explains why an address can't be reached, instead of the system's message, and the remedy; empty:
-// the error is another one.
+// unreached explains why an address can't be reached, instead of the system's message, and the remedy; empty means
+// the error is another.
 func (s *Set) unreached(p Provider, e *llm.Error) (failed, remedy string) {
 	host := address(p)
 	var name *net.DNSError

@@ -38,7 +38,7 @@ func (s *Set) build(ctx context.Context, p Provider, id string) (llm.Model, erro
 	return &advised{s.limited(p, id, needs.Model(&prompted.Model{Model: &heal.Model{Model: m, Facts: s.Facts(p, id)}, Always: inPrompt})), s, p, id}, nil
 }
 
-// Describe returns what is known about a provider's model, also if the settings lack the provider. It asks the
+// Describe returns the known facts about a provider's model, even if the settings lack the provider. It asks the
 // server as the start of a session does.
 func (s *Set) Describe(ctx context.Context, p Provider, id string) (llm.Info, error) {
 	m, err := s.build(ctx, p, id)
@@ -48,7 +48,7 @@ func (s *Set) Describe(ctx context.Context, p Provider, id string) (llm.Info, er
 	return m.Info(), nil
 }
 
-// Facts returns the stored record of what a model's server has rejected.
+// Facts returns the stored record of the parameters that a model's server has rejected.
 func (s *Set) Facts(p Provider, id string) *heal.Facts {
 	where := sha256.Sum256([]byte(p.Kind + "\n" + p.BaseURL + "\n" + id))
 	return &heal.Facts{Path: filepath.Join(s.StateDir, "facts", fmt.Sprintf("%s-%x.json", p.Name, where[:8])), Route: p.Name + "/" + id}

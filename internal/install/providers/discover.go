@@ -230,7 +230,7 @@ func list(ctx context.Context, p Provider, at llm.Endpoint) Found {
 	return f
 }
 
-// probe asks a local server, or one whose model nobody describes, for facts about a model that the settings don't
+// probe asks a local server, or one whose model no one describes, for facts about a model that the settings don't
 // set, and whether it supports tools. If the server doesn't respond, they stay unset.
 func (s *Set) probe(ctx context.Context, at *llm.Endpoint, p Provider) (noTools bool) {
 	if described, err := adapter(p.Kind, at); !p.Stays() && (err != nil || described.Info().Window > 0 || at.BaseURL == "") {
@@ -260,8 +260,8 @@ func (s *Set) probe(ctx context.Context, at *llm.Endpoint, p Provider) (noTools 
 	return known.NoTools
 }
 
-// Room returns how many bytes of graphics memory a model may use on its server: the free memory, plus that of
-// the server's loaded models, which it can unload. 0: unknown, as on another machine.
+// Room returns how many bytes of graphics memory a model may use on its server: the free memory, plus that of the
+// server's loaded models, which it can unload. 0 means unknown, as on another machine.
 func (s *Set) Room(ctx context.Context, p Provider, shape ollama.Shape) int64 {
 	if !p.here() {
 		return 0

@@ -61,7 +61,7 @@ func (s *Set) ownKey(ctx context.Context, name, variable string) (string, error)
 // keeps reports whether inspan stores a key for a provider.
 func (s *Set) keeps(name string) bool { return s.Keys != nil && s.Keys.HasKey(name) }
 
-// Source returns where the key of a provider comes from: its variable, or where inspan stores it. Empty: there
+// Source returns where the key of a provider comes from: its variable, or where inspan stores it. Empty means there
 // is none, or it comes from a command or a login.
 func (s *Set) Source(p Provider) string {
 	switch {

@@ -62,8 +62,8 @@ var errNoModel = errors.New("no model is configured")
 
 func (s *Set) none() error { return fmt.Errorf("%w%s", errNoModel, s.Advice.NoModel) }
 
-// Missing returns why the named model, that of the settings, or any model can't be used: none is configured, or
-// its provider has no key. Nil: no known obstacle. It sends no request.
+// Missing returns the reason why the named model, that of the settings, or any model can't be used: none is
+// configured, or its provider has no key. Nil means no known obstacle. It sends no request.
 func (s *Set) Missing(name string) error {
 	name = cmp.Or(name, s.Config.Model)
 	provider, _, _ := strings.Cut(name, "/")
@@ -82,7 +82,8 @@ func (s *Set) Missing(name string) error {
 	return nil
 }
 
-// Known returns why the named model can't be used: its provider is unknown or has no key. It sends no request.
+// Known returns the reason why the named model can't be used: its provider is unknown or has no key. It sends no
+// request.
 func (s *Set) Known(name string) error {
 	if provider, _, _ := strings.Cut(name, "/"); s.Given != nil || provider == script.Provider || provider == router.Provider {
 		return nil
@@ -291,7 +292,7 @@ func CheckModels(c config.Config) error {
 	return errors.Join(out...)
 }
 
-// Resolves returns why a name can't be a model; nil: it may be one. It sends no request.
+// Resolves returns the reason why a name can't be a model; nil means it may be one. It sends no request.
 func (s *Set) Resolves(name string) error {
 	if provider, _, _ := strings.Cut(name, "/"); s.Given != nil || provider == script.Provider || provider == router.Provider {
 		return nil
@@ -300,7 +301,7 @@ func (s *Set) Resolves(name string) error {
 	return err
 }
 
-// Doubt returns a warning that the named model is unknown at its provider, with the known ones; empty: it is
+// Doubt returns a warning that the named model is unknown at its provider, with the known ones; empty means it is
 // known, or nothing is known.
 func (s *Set) Doubt(name string) string {
 	p, id, err := s.find(name)

@@ -21,7 +21,7 @@ func PricesPath(set *config.Installation) string {
 	return filepath.Join(filepath.Dir(set.ConfigPath), "prices.toml")
 }
 
-// OwnPrices reads the person's own price book; nil: there is none.
+// OwnPrices reads the person's own price book; nil means there is none.
 func OwnPrices(set *config.Installation) (*catalog.Book, error) {
 	path := PricesPath(set)
 	data, err := config.ReadAtMost(path, mostBook)

@@ -73,18 +73,18 @@ import (
 type Set struct {
 	*config.Installation
 	Token  func(ctx context.Context, provider string, o config.ProviderOAuth) (string, error) // of providers with a login
-	Keys   Keys                                                                               // nil: no stored keys
+	Keys   Keys                                                                               // nil means no stored keys
 	Note   func(name, key string)                                                             // is called with each key that a command printed
 	Spent  func(context.Context) (float64, error)                                             // US dollars spent today (UTC)
-	Given  llm.Model                                                                          // from the program that embeds the agent; nil: none
-	Prices *catalog.Book                                                                      // the person's own price book; nil: the built-in one
+	Given  llm.Model                                                                          // from the program that embeds the agent; nil means none
+	Prices *catalog.Book                                                                      // the person's own price book; nil means the built-in one
 	Advice Advice
 
 	health router.Health
 	google cloud.Google
 }
 
-// Advice holds texts about choosing a model, which differ by front end. They are appended to errors; empty:
+// Advice holds texts about choosing a model, which differ by front end. They are appended to errors; empty means
 // nothing is.
 type Advice struct {
 	NoModel string // no model is configured

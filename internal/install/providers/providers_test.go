@@ -406,8 +406,8 @@ func TestRouter(t *testing.T) {
 	}
 }
 
-// TestFallback checks which models stand in for another: those without a key don't, and a cloud gets nothing private
-// behind a local model.
+// TestFallback checks which models stand in for another: those without a key don't, and a cloud gets nothing
+// private after a local model.
 func TestFallback(t *testing.T) {
 	away := config.Provider{Kind: "openai", BaseURL: "http://gateway.example"}
 	s := set(t, config.Config{
@@ -616,8 +616,8 @@ func TestAddressOfAKnownProvider(t *testing.T) {
 	}
 }
 
-// TestAllowancesAreOfModels checks that a pause requested for one model does not hold up other models of the key, also
-// if the settings bound the key as a whole.
+// TestAllowancesAreOfModels checks that a pause requested for one model does not hold up other models of the key,
+// even if the settings bound the key as a whole.
 func TestAllowancesAreOfModels(t *testing.T) {
 	for _, bounded := range []bool{false, true} {
 		p := config.Provider{Kind: "openai"}

@@ -51,8 +51,8 @@ type Row struct {
 	Questions []inspan.Pending // questions for a person, including those of subagents
 }
 
-// Board is what is known of all sessions. [Board.List] costs as much as listing the store; the log of a session
-// is only read by [Board.Look]. It is safe for concurrent use. End it with [Board.Close].
+// Board is the state of all sessions. [Board.List] costs as much as listing the store; the log of a session is only
+// read by [Board.Look]. It is safe for concurrent use. End it with [Board.Close].
 type Board struct {
 	table *Table
 
@@ -66,7 +66,7 @@ type Board struct {
 	watches map[string]*inspan.Watch // of driven sessions, so that only new events are read
 }
 
-// detail is what the log of a session told.
+// detail holds the facts from the log of a session.
 type detail struct {
 	seq    uint64 // of the last event then
 	status inspan.Status
@@ -277,7 +277,7 @@ func StandingOf(asks bool, stop event.Reason, runs bool) Standing {
 	return StandsFailed
 }
 
-// said returns what to say about a session beside its name.
+// said returns the text about a session next to its name.
 func said(i *store.Info, d detail, r Row) string {
 	st := d.status
 	switch {
@@ -311,8 +311,8 @@ func said(i *store.Info, d detail, r Row) string {
 // mostFound is how many sessions a search finds.
 const mostFound = 500
 
-// Search finds the sessions in which, or in whose subagents, people, models or tools said a text. It returns
-// the passages by the id of the row. When ctx ends, it returns what it has found so far.
+// Search finds the sessions in which, or in whose subagents, people, models or tools said a text. It returns the
+// passages by the id of the row. When ctx ends, it returns the hits so far.
 func (b *Board) Search(ctx context.Context, text string) (map[string]string, error) {
 	found := map[string]string{}
 	match, err := regexp.Compile("(?i)" + regexp.QuoteMeta(text))

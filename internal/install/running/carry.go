@@ -139,7 +139,7 @@ type Carrier struct {
 	moved   bool                     // the session was elsewhere before
 	known   map[event.Workspace]bool // states that the log of the session may name
 	gone    []string                 // blobs that last does not need
-	before  []string                 // blobs of earlier states that nobody returns to
+	before  []string                 // blobs of earlier states that no one returns to
 }
 
 // mark identifies the copy in a folder. Once adopted by the Nth state it belongs to the session; until then
@@ -354,7 +354,7 @@ func (c *Carrier) stays(bytes int64) []event.Body {
 // current fails if the session has run elsewhere since the folder was created.
 func (c *Carrier) current(ctx context.Context, last event.Workspace, top bool) error {
 	if c.known == nil {
-		return errors.New("the workspace was not brought here")
+		return errors.New("the workspace could not be fetched to this machine")
 	}
 	if last.N > c.last.N || top && last.N > 0 && !c.known[last] {
 		return ErrMoved

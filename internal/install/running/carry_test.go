@@ -85,7 +85,7 @@ func (m *machine) files() (names []string) {
 	return names
 }
 
-// host makes agents whose tool writes files into the workspace: behind so many turns each line is a call.
+// host makes agents whose tool writes files into the workspace: after so many turns each line is a call.
 func (m *machine) host(top bool, turns int, lines ...string) *inspan.Host {
 	text := strings.Repeat("-- reply --\nDone.\n", turns)
 	for _, line := range lines {

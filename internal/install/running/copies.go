@@ -28,9 +28,9 @@ type Copy struct {
 // Unmerged reports whether the copy has unmerged changes, or may have some.
 func (c Copy) Unmerged() bool { return len(c.Changed) > 0 || c.Problem != "" }
 
-// Copies lists the copies in which agents of a session work, or have worked; empty: of all sessions. It leaves out a
-// copy whose workspace is gone, as its changes can't be merged. A copy that can't be read is an error for one session;
-// for all, it has a Problem.
+// Copies lists the copies in which agents of a session work, or have worked; empty means of all sessions. It leaves
+// out a copy whose workspace is gone, because its changes can't be merged. A copy that can't be read is an error
+// for one session; for all, it has a Problem.
 func (t *Table) Copies(ctx context.Context, of string) ([]Copy, error) {
 	if t.Trees == nil {
 		return nil, nil
@@ -89,7 +89,7 @@ func (t *Table) copies(ctx context.Context, list []store.Info, of string) ([]Cop
 // workspace.
 const CopyLabel = "worktree-of"
 
-// original returns the workspace that the workspace of a session may be a copy of; empty: none. At are the
+// original returns the workspace that the workspace of a session may be a copy of; empty means none. At are the
 // workspaces of all sessions.
 func original(info store.Info, at map[string]string) string {
 	if info.Parent == "" {
@@ -98,7 +98,7 @@ func original(info store.Info, at map[string]string) string {
 	return at[info.Parent]
 }
 
-// Unmerged lists the copies of a session with changes that nobody has merged.
+// Unmerged lists the copies of a session with changes that no one has merged.
 func (t *Table) Unmerged(ctx context.Context, of string) (out []Copy, err error) {
 	all, err := t.Copies(ctx, of)
 	for _, c := range all {
@@ -118,9 +118,9 @@ func (t *Table) apart(ctx context.Context, id string) bool {
 	return false
 }
 
-// Remove deletes a session for ever, with the copies in which its agents have worked. One that somebody
-// drives stays, and the error says how to join or stop that. So does one with a copy that holds changes
-// which nobody has merged, unless they are to be discarded.
+// Remove deletes a session forever, with the copies in which its agents have worked. One that someone drives stays,
+// and the error says how to join or stop that. So does one with a copy that holds changes which no one has merged,
+// unless they are to be discarded.
 func (t *Table) Remove(ctx context.Context, id string, discard bool) error {
 	copies, err := t.own(ctx, id)
 	if err != nil && !discard {

@@ -18,14 +18,14 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Order is what a detached process should do.
+// Order is the work of a detached process.
 type Order struct {
 	ID   string `json:"id"` // session to continue; empty means a new one
 	Text string `json:"text"`
 	// Typed means that a person typed the text, so files that it names as @FILE come with it.
 	Typed bool `json:"typed,omitempty"`
-	// Flow is the name of a workflow for the new session, and its inputs as typed. If empty, a model answers,
-	// or the session knows what drives it.
+	// Flow is the name of a workflow for the new session, and its inputs as typed. If empty, a model answers, or
+	// the session knows its program.
 	Flow []string `json:"flow,omitempty"`
 	// Key is the key of the first message to the session in ID, which may be empty, see [event.Key]: so the
 	// message counts once, however often the order is given. If empty, the order is an ordinary one.
@@ -42,7 +42,7 @@ type Order struct {
 	Vars []string `json:"-"`
 }
 
-// begun is what a detached process reports when its run has begun.
+// begun is the report of a detached process when its run has begun.
 type begun struct {
 	Session string `json:"session"`
 	Warned  int64  `json:"warned"` // bytes that it had printed before
@@ -57,7 +57,7 @@ type Start struct {
 	Ended func() (code int, err error)
 }
 
-// Busy is the exit code of a process when another one drives the session.
+// Busy is the exit code of a process when another drives the session.
 const Busy = 4
 
 // Detach starts a program with arguments to carry out an order, see [Table.Ordered], and waits until its run
@@ -220,7 +220,7 @@ func (b *Background) announce(ctx context.Context, t *Table, s *inspan.Session, 
 	_ = t.KeepRunLog(b.Log, s.ID()) // otherwise the output is lost, but the log has all that matters
 	raw, err := json.Marshal(begun{s.ID(), warned})
 	if err == nil {
-		_, _ = b.report.Write(raw) // if nobody listens any more, the run continues
+		_, _ = b.report.Write(raw) // if no one listens any more, the run continues
 	}
 	b.Close()
 }

@@ -18,8 +18,8 @@ type Engine interface {
 	// Work drives the sessions that the engine gives to this process, until ctx ends. Then it finishes calls
 	// and requests in progress, releases the sessions, and returns.
 	Work(ctx context.Context, w Work) error
-	// Stuck returns why no process has been able to continue a session, in several attempts; empty if one does,
-	// or may yet. Attempts continue.
+	// Stuck returns the reason why no process has been able to continue a session, in several attempts; empty if
+	// one does, or may yet. Attempts continue.
 	Stuck(ctx context.Context, session string) (why string, err error)
 	// Close closes the engine.
 	Close() error
@@ -27,7 +27,7 @@ type Engine interface {
 
 // ErrUnowned means that a session belongs to no open work, so no process can continue it, and none needs to
 // retry.
-var ErrUnowned = errors.New("it belongs to no task that is open")
+var ErrUnowned = errors.New("it belongs to no open task")
 
 // Work configures how a process works for an [Engine].
 type Work struct {

@@ -13,10 +13,10 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Exporter reports to an OpenTelemetry receiver what sessions do while they do it. It is told when a session
-// has grown, and reads the log by itself. So no run ever waits for it, and the log, not a queue, has what was
-// not sent. What a receiver does not accept in time is counted and dropped; the session can be exported later.
-// It is safe for concurrent use. Nil exports nothing.
+// Exporter reports the work of sessions to an OpenTelemetry receiver while they run. It is told when a session has
+// grown, and reads the log by itself, so no run ever waits for it, and the log, not a queue, has the events that
+// were not sent. Events that a receiver does not accept in time are counted and dropped; the session can be
+// exported later. It is safe for concurrent use. Nil exports nothing.
 type Exporter struct {
 	sessions store.Store
 	to       *Receiver
@@ -95,8 +95,8 @@ func (x *Exporter) workLocked() {
 	}
 }
 
-// Over records that a session does not work here any more. It waits a moment for the receiver. It returns an
-// error once, with what the receiver has not accepted from this process.
+// Over records that a session does not work here any more. It waits a moment for the receiver. It returns an error
+// once, with the number of items that the receiver has not accepted from this process.
 func (x *Exporter) Over(session string) error {
 	if x == nil {
 		return nil
@@ -144,7 +144,7 @@ func (x *Exporter) leave(session string) {
 	x.dropLocked(0, errors.New("it did not answer in time"))
 }
 
-// missed reports once what was lost.
+// missed reports lost items once.
 func (x *Exporter) missed() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -194,7 +194,7 @@ func (x *Exporter) done() bool {
 			idle = false
 		}
 	}
-	if len(x.followed) == 0 { // nobody will retry what could not be sent
+	if len(x.followed) == 0 { // no one will retry what could not be sent
 		x.dropLocked(0, x.why)
 	}
 	if idle = idle && len(x.queue) == 0; idle {
@@ -259,7 +259,7 @@ func (f *followed) read(ctx context.Context, sessions store.Store, id string) tr
 	return t
 }
 
-// send sends what was collected, and keeps what a receiver may accept later.
+// send sends the collected items, and keeps those that a receiver may accept later.
 func (x *Exporter) send(ctx context.Context) {
 	requests, err := x.as.Traces(x.queue...)
 	if x.to.Traces == "" {

@@ -96,8 +96,8 @@ func TestProtobuf(t *testing.T) {
 	}
 }
 
-// TestExporterForgetsWhatWas checks that of a session that continues in this process only the new part is exported, and
-// that refused spans are counted and not sent for ever.
+// TestExporterForgetsWhatWas checks that of a session that continues in this process only the new part is exported,
+// and that refused spans are counted and not sent forever.
 func TestExporterForgetsWhatWas(t *testing.T) {
 	sent, status := make(chan string, 10), http.StatusOK
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

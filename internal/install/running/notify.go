@@ -31,8 +31,8 @@ type Front struct {
 	// Terminal is where the bell rings and notifications are shown, by escape sequences. A front end that calls
 	// by itself discards them. If nil, there is no terminal.
 	Terminal io.Writer
-	// Here reports whether the person is looking at this front end: then nobody is called. Any goroutine may
-	// call it. If nil, it is unknown.
+	// Here reports whether the person is looking at this front end: then no one is called. Any goroutine may call
+	// it. If nil, it is unknown.
 	Here func() bool
 	// Clock returns the time for quiet hours. If nil, it is the machine's.
 	Clock func() time.Time
@@ -190,7 +190,7 @@ func (f *follower) call(st inspan.Status, what, text string) {
 	}
 }
 
-// end calls for questions that are still open, since nobody will later, and waits for deliveries.
+// end calls for questions that are still open, since no one will later, and waits for deliveries.
 func (f *follower) end() error {
 	f.mu.Lock()
 	f.overdueLocked()

@@ -112,7 +112,8 @@ func (n *Notifier) Tell(ctx context.Context, s inspan.Status, said string) error
 	return errors.Join(errs...)
 }
 
-// Ring returns what makes the person's terminal call: a bell, a notification, or both, as the settings say.
+// Ring returns the escape sequence that makes the person's terminal notify them: a bell, a notification, or both,
+// as the settings say.
 func (n *Notifier) Ring(what string) (out string) {
 	what = words.OneLine(what, mostLine)
 	to := n.Config.Notify.AtTerminal().To
@@ -147,7 +148,7 @@ func desktop(ctx context.Context, m Message) error {
 	return err
 }
 
-// unmarked removes what notify-send and some desktops read as markup.
+// unmarked removes characters that notify-send and some desktops read as markup.
 func unmarked(s string) string {
 	return strings.NewReplacer("&", "+", "<", "‹", ">", "›", `\`, "/").Replace(s)
 }

@@ -17,7 +17,7 @@ import (
 
 func (t *Table) opened() string { return filepath.Join(t.StateDir, "open") }
 
-// Opened tells other processes that a person has a session open here, even while nobody drives it, until closed
+// Opened tells other processes that a person has a session open here, even while no process drives it, until closed
 // is called or this process ends. It uses a locked file; where that is impossible, others are not told.
 func (t *Table) Opened(id string) (closed func()) {
 	nothing := func() {}
@@ -45,7 +45,7 @@ func (t *Table) Opened(id string) (closed func()) {
 	}
 }
 
-// WithOpen adds the sessions that someone has open and nobody drives to those that are driven.
+// WithOpen adds the sessions that someone has open and no process drives to those that are driven.
 func (t *Table) WithOpen(ctx context.Context, list []Driven) []Driven {
 	names, _ := filepath.Glob(filepath.Join(t.opened(), "*.json"))
 	for _, name := range names {

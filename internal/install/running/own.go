@@ -24,9 +24,9 @@ const (
 )
 
 // Own runs a command of the person in their own shell, in the folder root: outside of the sandbox, with their
-// environment and without input. It returns what the session is told about it, even if ctx ends. The words are
-// not the person's wish. They count as text by strangers unless the command is proven to stay on this machine,
-// and as private if it reads beyond root.
+// environment and without input. It returns the text about it for the session, even if ctx ends. The words are not
+// the person's wish. They count as text by strangers unless the command is proven to stay on this machine, and as
+// private if it reads beyond root.
 func (t *Table) Own(ctx context.Context, root, command string) (event.Said, error) {
 	env, err := sandbox.Local(root, nil, sandbox.Options{})
 	if err != nil {
@@ -50,7 +50,7 @@ func (t *Table) Own(ctx context.Context, root, command string) (event.Said, erro
 	}, nil
 }
 
-// taintOf returns what the output of a command may contain.
+// taintOf returns the taint of a command's output.
 func taintOf(command, root string) event.Taint {
 	plan := shell.Explain(command, shell.Place{Root: root, Cwd: root, Home: keep.Home()})
 	beyond := func(e tool.Effect) bool {

@@ -58,8 +58,8 @@ var errLeft = errors.New("let go of")
 // Done is closed when the pool no longer drives the session.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
-// Err returns why the run ended, if the harness couldn't continue, for example an [inspan.DrivenError] if
-// another process drives the session. It is valid once Done is closed.
+// Err returns the reason why the run ended, if the harness couldn't continue, for example an [inspan.DrivenError]
+// if another process drives the session. It is valid once Done is closed.
 func (r *Run) Err() error { return r.err }
 
 // Status returns the state of the session as of the last event of the run.
@@ -206,10 +206,10 @@ func (r *Run) waits() {
 	}
 }
 
-// Break ends the run like a crash: the log keeps what was done. It does not wait.
+// Break ends the run like a crash: the log keeps all events so far. It does not wait.
 func (r *Run) Break() { r.cancel() }
 
-// Full returns why nothing can begin; nil if it can.
+// Full returns the reason why nothing can begin; nil if it can.
 func (p *Pool) Full() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -235,8 +235,8 @@ func send(inputs []event.Body, to func(event.Body) error) error {
 	return nil
 }
 
-// work drives a session until it stops, or nobody answers for a while. If another process drives it, the inputs
-// are sent there.
+// work drives a session until it stops, or no one answers for a while. If another process drives it, the inputs are
+// sent there.
 func (p *Pool) work(ctx context.Context, id string, r *Run, inputs []event.Body) {
 	r.err = r.conduct.Run(ctx, inputs...)
 	select {
@@ -255,8 +255,8 @@ func (p *Pool) work(ctx context.Context, id string, r *Run, inputs []event.Body)
 	close(r.done)
 }
 
-// Drain begins no more runs, and releases each session like [Run.Detach]: the next driver continues behind what
-// was finished. It returns when no session is driven, or when ctx ends.
+// Drain begins no more runs, and releases each session like [Run.Detach]: the next driver continues after what was
+// finished. It returns when no session is driven, or when ctx ends.
 func (p *Pool) Drain(ctx context.Context) {
 	p.mu.Lock()
 	p.closed = true
@@ -274,7 +274,7 @@ func (p *Pool) Drain(ctx context.Context) {
 	}
 }
 
-// Close ends all runs like a crash: the log keeps what was done, and the sessions continue when they are next
+// Close ends all runs like a crash: the logs keep all events so far, and the sessions continue when they are next
 // driven. It waits.
 func (p *Pool) Close() {
 	p.mu.Lock()

@@ -30,7 +30,7 @@ func (t *Table) KeepRunLog(name, id string) error {
 	return os.Rename(name, filepath.Join(t.SessionsDir(), id, RunLog))
 }
 
-// Printed is a file that holds the end of what was written to it. It is safe for concurrent use.
+// Printed is a file that holds the end of its content. It is safe for concurrent use.
 type Printed struct {
 	File *os.File // opened for appending and reading; empty at first
 	Most int64    // most bytes that it holds; 0 means two megabytes

@@ -179,7 +179,7 @@ func (f protoField) value(v any) ([]byte, error) {
 	return protoAppend(nil, f.of(), message)
 }
 
-// protoRejected returns how many parts an answer in protobuf says were rejected, and why.
+// protoRejected returns the number of rejected parts in an answer in protobuf, and the reason.
 func protoRejected(said []byte) (n uint64, why string) {
 	walk := func(message []byte, each func(number uint64, n uint64, raw []byte)) {
 		for len(message) > 0 {

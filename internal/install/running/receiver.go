@@ -29,8 +29,8 @@ type Receiver struct {
 	Protobuf        []string          // those of the addresses that accept requests in protobuf; the others accept JSON
 }
 
-// ReceiverOf returns the receiver that variables name; nil if there is none. The error is for a person, and
-// says why a named receiver gets nothing.
+// ReceiverOf returns the receiver that variables name; nil if there is none. The error is for a person, and gives
+// the reason why a named receiver gets nothing.
 func ReceiverOf(variable func(name string) string) (*Receiver, error) {
 	if strings.EqualFold(variable("OTEL_SDK_DISABLED"), "true") {
 		return nil, nil
@@ -148,7 +148,7 @@ func (r *Receiver) Send(ctx context.Context, to string, raw []byte) error {
 	return err
 }
 
-// rejected returns what an answer says about a rejected part; nil if there is none.
+// rejected returns the part of a request that an answer rejects; nil if there is none.
 func rejected(said []byte) error {
 	var partly struct {
 		Success struct {

@@ -24,8 +24,8 @@ func (t *Table) renamed(ctx context.Context, s store.Info, here string) bool {
 	return false
 }
 
-// Rehome has all sessions of one folder work in another one from now on, and returns how many those are
-// that a person began. Their checkpoints come along. While somebody drives one, none moves.
+// Rehome has all sessions of one folder work in another from now on, and returns how many those are that a person
+// began. Their checkpoints come along. While someone drives one, none moves.
 func (t *Table) Rehome(ctx context.Context, from, to string) (leads int, err error) {
 	list, err := t.Sessions.List(ctx)
 	if err != nil {

@@ -78,7 +78,7 @@ func (w *Rewinds) Checkpointing(ctx context.Context, root string,
 	return func(ctx context.Context) (event.Checkpoint, error) { return take(ctx, store) }, nil
 }
 
-// checkpointTime is how long a checkpoint may take. A workspace that needs longer is not a project, and nobody
+// checkpointTime is how long a checkpoint may take. A workspace that needs longer is not a project, and no one
 // would wait for it at each call.
 const checkpointTime = 30 * time.Second
 
@@ -136,7 +136,7 @@ type Way struct {
 	spans []snapshot.Span
 	// files that background agents have changed since, which stay
 	beside []FileBack
-	// files that calls have written since outside of the workspace, such as in a folder beside it
+	// files that calls have written since outside of the workspace, such as in a folder next to it
 	apart []FileBack
 }
 

@@ -489,8 +489,8 @@ func TestParked(t *testing.T) {
 	}
 }
 
-// TestBackTellsWhatLiesApart checks that a rewind names the files that calls have written outside the workspace, also
-// in an additional folder, as these are in no checkpoint and stay.
+// TestBackTellsWhatLiesApart checks that a rewind names the files that calls have written outside the workspace,
+// even in an additional folder, because these are in no checkpoint and stay.
 func TestBackTellsWhatLiesApart(t *testing.T) {
 	p := newRewindable(t)
 	beside := filepath.Join(t.TempDir(), "made")

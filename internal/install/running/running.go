@@ -80,8 +80,8 @@ func Questions(st inspan.Status) (out []Open) {
 	return out
 }
 
-// List lists the driven sessions, each before those that work for it, the oldest first; without any it is an
-// empty list. A child that asks is driven by nobody but counts, since its parent is driven.
+// List lists the driven sessions, each before those that work for it, the oldest first; without any it is an empty
+// list. A child that asks is driven by no one but counts, since its parent is driven.
 func (t *Table) List(ctx context.Context) ([]Driven, error) {
 	held, err := t.Sessions.Held(ctx)
 	if err != nil {
@@ -114,11 +114,11 @@ func (t *Table) List(ctx context.Context) ([]Driven, error) {
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Driven) int { return strings.Compare(a.ID, b.ID) }) // puts children behind their parents
+	slices.SortStableFunc(list, func(a, b Driven) int { return strings.Compare(a.ID, b.ID) }) // puts children after their parents
 	return list, nil
 }
 
-// Driven returns how the session with this full id is driven; nil if nobody drives it. It only looks at that
+// Driven returns how the session with this full id is driven; nil if no process drives it. It only looks at that
 // session and those that it works for.
 func (t *Table) Driven(ctx context.Context, id string) (*Driven, error) {
 	st, err := t.Status(ctx, id)
@@ -217,9 +217,9 @@ func (t *Table) Status(ctx context.Context, id string) (inspan.Status, error) {
 // gap is longer than a process releases a session that it continues.
 const gap = 50 * time.Millisecond
 
-// Driver returns who drives the session with this full id, or, if it works for another, who drives that. Nil
-// means nobody. A process that has just received an answer releases the session for a moment, so nobody is only
-// reported if seen twice, which takes a tenth of a second.
+// Driver returns who drives the session with this full id, or, if it works for another, who drives that. Nil means
+// no one. A process that has just received an answer releases the session for a moment, so no one is only reported
+// if seen twice, which takes a tenth of a second.
 func (t *Table) Driver(ctx context.Context, id string) (*store.Holder, error) {
 	tick := time.NewTicker(gap)
 	defer tick.Stop()
@@ -240,7 +240,7 @@ func (t *Table) Driver(ctx context.Context, id string) (*store.Holder, error) {
 	}
 }
 
-// Elsewhere is Driver for front ends; nil means nobody.
+// Elsewhere is Driver for front ends; nil means no one.
 func (t *Table) Elsewhere(ctx context.Context, id string) (*inspan.DrivenError, error) {
 	h, err := t.Driver(ctx, id)
 	if h == nil || err != nil {
@@ -252,8 +252,8 @@ func (t *Table) Elsewhere(ctx context.Context, id string) (*inspan.DrivenError, 
 // stopGrace is how long a process may take to end after it was told to.
 const stopGrace = 2 * time.Second
 
-// Stop stops the run of the session with this full id, ends what continues after the session, and says what
-// happened.
+// Stop stops the run of the session with this full id, ends the processes that continue after the session, and
+// describes the outcome.
 func (t *Table) Stop(ctx context.Context, id string, now bool, wait time.Duration) (string, error) {
 	what, err := t.stop(ctx, id, now, wait)
 	if err != nil {
@@ -266,9 +266,9 @@ func (t *Table) Stop(ctx context.Context, id string, now bool, wait time.Duratio
 	return what, err
 }
 
-// stop stops the run of the session with this full id, and says what happened. The run is interrupted and may
-// take as long as wait to stop. With now, or after that time, the process that drives it is ended. If the
-// session works for another, only the run is interrupted, since its process drives others too.
+// stop stops the run of the session with this full id, and describes the outcome. The run is interrupted and may
+// take as long as wait to stop. With now, or after that time, the process that drives it is ended. If the session
+// works for another, only the run is interrupted, since its process drives others too.
 func (t *Table) stop(ctx context.Context, id string, now bool, wait time.Duration) (string, error) {
 	h, err := t.Driver(ctx, id)
 	if h == nil || err != nil {
@@ -336,7 +336,7 @@ func (t *Table) holds(ctx context.Context, h store.Holder) bool {
 	return err == nil && now != nil && now.PID == h.PID && now.Host == h.Host
 }
 
-// rests says why there is no run of a session to stop.
+// rests gives the reason why there is no run of a session to stop.
 func (t *Table) rests(ctx context.Context, id string) string {
 	if st, err := t.Status(ctx, id); err == nil && !st.Active && st.Stopped != nil {
 		return "the run has already ended: " + strings.ReplaceAll(string(st.Stopped.Reason), "_", " ")
@@ -353,7 +353,8 @@ func (t *Table) ending(ctx context.Context, id string) string {
 	return strings.ReplaceAll(string(st.Stopped.Reason), "_", " ")
 }
 
-// onward says what to do with a session that nobody drives. A server continues by itself, or not at all.
+// onward decides how to continue with a session that no process drives. A server continues by itself, or not at
+// all.
 func (t *Table) onward(id string) string {
 	if t.Server != "" {
 		return "see it with: " + words.Command(t.Server, "logs", id)

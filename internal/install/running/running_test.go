@@ -94,7 +94,7 @@ func TestNamed(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	mine := past(t, r, event.Opened{Format: 1, Root: here}, event.Say("hello"))
-	past(t, r, event.Opened{Format: 1, Root: here}) // nobody has said anything there
+	past(t, r, event.Opened{Format: 1, Root: here}) // no one has said anything there
 	for _, c := range []struct {
 		args     []string
 		id, task string
@@ -190,7 +190,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestDriver finds who drives a session, also by way of the one that it works for.
+// TestDriver finds who drives a session, even by way of the one that it works for.
 func TestDriver(t *testing.T) {
 	r := newTable(t)
 	log := held(t, r, event.Opened{Format: 1, Root: "/w"}, event.Say("Work."))
@@ -304,7 +304,7 @@ func TestNoKeep(t *testing.T) {
 	}
 }
 
-// TestShells checks that a shell is found while its session is open, and that its world is closed once, behind it.
+// TestShells checks that a shell is found while its session is open, and that its world is closed once, after it.
 func TestShells(t *testing.T) {
 	r := newTable(t)
 	one := r.NewShell("s", "why", nil)

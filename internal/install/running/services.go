@@ -35,8 +35,8 @@ type Service struct {
 	file string
 }
 
-// NoKeep says why nothing can outlive a session whose commands run in a container of this image, or in none if
-// it is empty; empty if something can.
+// NoKeep gives the reason why nothing can outlive a session whose commands run in a container of this image, or in
+// none if it is empty; empty if something can.
 func (t *Table) NoKeep(image string) string {
 	switch {
 	case t.Config.Leftovers == config.LeftoversEnd:
@@ -49,7 +49,7 @@ func (t *Table) NoKeep(image string) string {
 	return ""
 }
 
-// MayKeep reports whether a rule lets bash keep what it starts.
+// MayKeep reports whether a rule lets bash keep the processes that it starts.
 func MayKeep(rules []inspan.Rule) bool {
 	return slices.ContainsFunc(rules, func(r inspan.Rule) bool {
 		return r.Action == tool.Allow && (r.Text == string(tool.Keep) || strings.HasPrefix(r.Text, string(tool.Keep)+"("))

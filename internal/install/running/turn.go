@@ -9,7 +9,7 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Outcome says what an [Engine] has to know of a session that is not driven. It holds facts and no content.
+// Outcome holds the facts that an [Engine] needs about a session that is not driven. It holds facts and no content.
 type Outcome struct {
 	Standing  TurnStanding `json:"standing"`
 	Seq       uint64       `json:"seq,omitempty"`       // last event of the session
@@ -68,7 +68,7 @@ type Attendance struct {
 	Drain time.Duration       // how long that may take; 0 means no limit
 	Rest  time.Duration       // the longest wait for a model that is sat out
 	Every time.Duration       // between two looks at the run
-	Look  func(inspan.Status) // called with each look; nil: it is not
+	Look  func(inspan.Status) // called with each look; nil means it is not
 }
 
 // Attend waits for the end of a run, and releases its session early if the worker stops or the session has to wait

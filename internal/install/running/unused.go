@@ -24,7 +24,7 @@ type Unused struct {
 	of string // workspace of a worktree
 }
 
-// Rest says what to look for beside sessions.
+// Rest selects the things to look for besides sessions.
 type Rest struct {
 	Trees  *worktree.Store // copies of subagents; nil if there are none
 	Age    time.Duration   // of the retention: a cache that does not name its workspace is removed at this age; 0 means never
@@ -94,7 +94,7 @@ func (t *Table) Discard(ctx context.Context, list []Unused, rest Rest, told func
 	return err
 }
 
-// discard deletes a folder, after renaming it so that nobody finds it meanwhile.
+// discard deletes a folder, after renaming it so that no one finds it meanwhile.
 func discard(path string) error {
 	aside := filepath.Join(filepath.Dir(path), ".old-"+filepath.Base(path))
 	if err := errors.Join(os.RemoveAll(aside), os.Rename(path, aside)); err != nil {
@@ -149,7 +149,7 @@ func (t *Table) checkpoints(used map[string]bool, rest Rest) []Unused {
 	return unused(dir, "checkpoints of a workspace", func(name string) (bool, time.Time) { return !names[name], rest.Before })
 }
 
-// caches returns the folders in which commands of a workspace keep what they fetch and build.
+// caches returns the folders in which commands of a workspace keep fetched and built files.
 func (t *Table) caches(used map[string]bool, rest Rest) []Unused {
 	dir := filepath.Join(t.StateDir, "cache")
 	return unused(dir, "caches of commands", func(name string) (bool, time.Time) {
@@ -161,7 +161,7 @@ func (t *Table) caches(used map[string]bool, rest Rest) []Unused {
 	})
 }
 
-// unused lists the folders in dir for which goes is true, unless they have changed since a time.
+// unused lists the folders in dir that goes accepts, unless they have changed since a time.
 func unused(dir, what string, goes func(name string) (bool, time.Time)) (out []Unused) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {

@@ -72,7 +72,7 @@ func strict(fields []string) error {
 	return nil
 }
 
-// After returns the first time after another one; zero: none.
+// After returns the first time after another; zero means none.
 func (c Cron) After(at time.Time) time.Time {
 	if c.every {
 		return c.nextShown(at.In(c.loc))
@@ -85,7 +85,7 @@ func (c Cron) After(at time.Time) time.Time {
 	return time.Time{}
 }
 
-// nextShown returns the first moment after a time at which clocks show a time of the expression.
+// nextShown returns the first moment after a time when clocks show a time of the expression.
 func (c Cron) nextShown(at time.Time) time.Time {
 	shown := shownAt(at)
 	for {
@@ -109,8 +109,7 @@ func shownAt(at time.Time) time.Time {
 	return at.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// firstReached returns the first moment at which the clocks of a zone show a time, or a later one if they skip
-// it.
+// firstReached returns the first moment when the clocks of a zone show a time, or a later one if they skip it.
 func firstReached(shown time.Time, loc *time.Location) time.Time {
 	at := time.Date(shown.Year(), shown.Month(), shown.Day(), shown.Hour(), shown.Minute(), shown.Second(), 0, loc)
 	from, to := at.ZoneBounds()
@@ -148,7 +147,7 @@ func (c Cron) Last(since, now time.Time, most int) []time.Time {
 	}
 }
 
-// Next returns the first times after another one, at most most.
+// Next returns the first times after another, at most most.
 func (c Cron) Next(after time.Time, most int) (times []time.Time) {
 	for at := c.After(after); !at.IsZero() && len(times) < most; at = c.After(at) {
 		times = append(times, at)

@@ -122,7 +122,7 @@ func (s *Set) begins(ctx context.Context, id string) (past []Occasion, err error
 	return past, err
 }
 
-// alone locks a schedule for starting runs; nil: another process holds the lock.
+// alone locks a schedule for starting runs; nil means another process holds the lock.
 func (s *Set) alone(id string) (*os.File, error) {
 	f, err := os.OpenFile(s.looking(id), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *Set) begin(ctx context.Context, one Schedule, o Occasion) (_ Occasion, 
 	if ctx.Err() != nil || err == nil && start.Session != "" {
 		return o, false, ctx.Err()
 	}
-	driver, _ := s.Table.Sessions.Holder(ctx, o.Session) // checked before has, as the driver may begin the run at this moment
+	driver, _ := s.Table.Sessions.Holder(ctx, o.Session) // checked before has, because the driver may begin the run at this moment
 	switch {
 	case s.has(ctx, o.Session):
 		return o, false, nil
@@ -174,8 +174,8 @@ func (s *Set) begin(ctx context.Context, one Schedule, o Occasion) (_ Occasion, 
 	return o, false, nil
 }
 
-// learn starts a night of learning, which is no session. Nights take turns by themselves, and an occasion has one,
-// so a crash before the occasion is recorded starts nothing twice.
+// learn starts a night of learning, which is not a session. Nights take turns by themselves, and an occasion has
+// one, so a crash before the occasion is recorded starts nothing twice.
 func (s *Set) learn(one Schedule, o Occasion) error {
 	log, err := os.OpenFile(s.file(one.ID+".log"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -192,7 +192,7 @@ func (s *Set) learn(one Schedule, o Occasion) error {
 	return nil
 }
 
-// failure returns why no run has begun.
+// failure returns the reason why no run has begun.
 func failure(start running.Start, err error) string {
 	if err != nil {
 		return err.Error()

@@ -60,7 +60,7 @@ func TestFiles(t *testing.T) {
 	one := d.add(schedule.Schedule{Files: "in/**/*.csv"})
 	d.watches(one.ID)
 	d.at = d.at.Add(time.Hour)
-	d.watches(one.ID) // what was there is known, also if it had just been written
+	d.watches(one.ID) // what was there is known, even if it had just been written
 
 	d.writes("in/new.csv", "new", old)
 	d.writes("in/deep/new.csv", "new", old) // of two, each counts

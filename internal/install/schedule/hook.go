@@ -81,7 +81,7 @@ func (h *Hook) check() error {
 type Call struct {
 	Header  http.Header
 	Body    []byte
-	Session string // full id of the session whose step it answers; empty: every waiting session
+	Session string // full id of the session whose step it answers; empty means every waiting session
 }
 
 // ErrSignature says that the webhook does not exist, or that the call is not signed with its secret.
@@ -209,9 +209,9 @@ func (c Call) timeless() bool { return c.Header.Get("X-Hub-Signature-256") != ""
 // unnamed follows the time of a body that came without a delivery id.
 const unnamed = " unnamed"
 
-// knows reports whether a call is a repetition. An attacker could replay a body signed without a time under
-// other delivery ids. So such a body is accepted only as long as calls are remembered, and never later. One that
-// came without an id counts once: its sender has none.
+// knows reports whether a call is a repetition. An attacker could replay a body signed without a time under other
+// delivery ids, so such a body is accepted only as long as calls are remembered, and never later. One that came
+// without an id counts once: its sender has none.
 func (s *Schedule) knows(key string, c Call, now time.Time) bool {
 	if _, known := s.Seen[key]; known || !c.timeless() {
 		return known

@@ -25,7 +25,7 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// Overlap says what to do with a due run while the previous one is in progress.
+// Overlap determines how a due run is treated while the previous one is in progress.
 type Overlap string
 
 // Values of Overlap.
@@ -35,7 +35,7 @@ const (
 	Parallel Overlap = "parallel" // start it at once
 )
 
-// CatchUp says what to do with times that passed while no process checked.
+// CatchUp determines how times are treated that passed while no process checked.
 type CatchUp string
 
 // Values of CatchUp.
@@ -66,8 +66,8 @@ type Schedule struct {
 	Task  string   `json:"task,omitempty"`
 	Learn []string `json:"learn,omitempty"` // arguments of 'inspan eval learn night', in place of a workflow or a task
 	Flags []string `json:"flags,omitempty"` // of inspan run, such as --mode=auto
-	// Inputs maps workflow inputs to the path of the value in the event, such as issue.number; empty: the whole
-	// event.
+	// Inputs maps workflow inputs to the path of the value in the event, such as issue.number; empty means the
+	// whole event.
 	Inputs     map[string]string `json:"inputs,omitempty"`
 	Unattended bool              `json:"unattended,omitempty"` // calls that would ask are denied
 
@@ -82,7 +82,7 @@ type Schedule struct {
 	Past  []Occasion        `json:"past,omitempty"` // recent ones, the oldest first
 }
 
-// Occasion is one time at which a run starts.
+// Occasion is one time when a run starts.
 type Occasion struct {
 	Key     string          `json:"key"` // unique
 	At      time.Time       `json:"at"`
@@ -112,7 +112,7 @@ func (s *Schedule) Check() error {
 	case !slices.Contains([]Overlap{Skip, Queue, Parallel}, s.Overlap):
 		return misused("--overlap: unknown value %q; use skip, queue or parallel", s.Overlap)
 	case s.Cron == "" && (s.CatchUp != "" || s.Zone != "" || s.Jitter != 0):
-		return misused("--catch-up, --zone and --jitter belong to a cron expression")
+		return misused("--catch-up, --zone and --jitter need a cron expression")
 	case s.Hook != nil:
 		return s.Hook.check()
 	case s.Files != "":
@@ -163,7 +163,7 @@ func (s *Schedule) delay() time.Duration {
 	return time.Duration(binary.BigEndian.Uint64(sum[:8])%whole) * time.Second
 }
 
-// Next returns the next times at which runs start; none without a cron expression, or if paused.
+// Next returns the next start times of runs; none without a cron expression, or if paused.
 func (s *Schedule) Next(now time.Time, most int) (times []time.Time) {
 	c, err := s.times()
 	if err != nil || s.Cron == "" || s.Paused {
@@ -238,7 +238,7 @@ func (s *Schedule) flow(o Occasion) []string {
 	return out
 }
 
-// within returns the value at a path in another one; nil: missing.
+// within returns the value at a path in another; nil means missing.
 func within(value any, path string) any {
 	for path != "" && value != nil {
 		var name string

@@ -19,13 +19,13 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// Set is all schedules of a person on this machine. It is safe for concurrent use, also by several processes.
+// Set is all schedules of a person on this machine. It is safe for concurrent use, even by several processes.
 type Set struct {
 	Table   *running.Table
 	Program string // that runs are started with, see [running.Table.Detach]
 	// Failed is called for each occasion whose run could not start. May be nil.
 	Failed func(ctx context.Context, s Schedule, o Occasion)
-	// Now returns the time. Nil: that of the machine.
+	// Now returns the time. Nil means that of the machine.
 	Now func() time.Time
 }
 
@@ -138,7 +138,7 @@ func (s *Set) read(id string) (one Schedule, err error) {
 		err = json.Unmarshal(raw, &one)
 	}
 	if err == nil && one.ID != id {
-		err = errors.New("it is that of another schedule")
+		err = errors.New("another schedule has it")
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", s.file(id+suffix), err)

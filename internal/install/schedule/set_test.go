@@ -296,9 +296,9 @@ func TestCheck(t *testing.T) {
 		{"the range 30-10 ends before it begins", func(s *schedule.Schedule) { s.Cron = "30-10 7 * * *" }},
 		{`"1-" is not a part of a field`, func(s *schedule.Schedule) { s.Cron = "0 7 * * 1-" }},
 		{"that day never comes", func(s *schedule.Schedule) { s.Cron = "0 7 31 2 *" }},
-		{"belong to a cron expression", func(s *schedule.Schedule) { s.Cron, s.Files, s.CatchUp = "", "*.csv", schedule.All }},
-		{"belong to a cron expression", func(s *schedule.Schedule) { s.Cron, s.Files, s.CatchUp, s.Zone = "", "*.csv", "", "UTC" }},
-		{"belong to a cron expression", func(s *schedule.Schedule) { s.Cron, s.Files, s.CatchUp, s.Jitter = "", "*.csv", "", 1 }},
+		{"need a cron expression", func(s *schedule.Schedule) { s.Cron, s.Files, s.CatchUp = "", "*.csv", schedule.All }},
+		{"need a cron expression", func(s *schedule.Schedule) { s.Cron, s.Files, s.CatchUp, s.Zone = "", "*.csv", "", "UTC" }},
+		{"need a cron expression", func(s *schedule.Schedule) { s.Cron, s.Files, s.CatchUp, s.Jitter = "", "*.csv", "", 1 }},
 		{`--on: "/etc/*" is not a glob below the folder; use one such as inbox/*.csv`, onFiles("/etc/*")},
 		{`--on: "../*.csv" is not a glob below the folder`, onFiles("../*.csv")},
 		{`--on: "a/../../b" is not a glob below the folder`, onFiles("a/../../b")},
@@ -414,7 +414,7 @@ func TestDamaged(t *testing.T) {
 	if len(list) != 1 || list[0].ID != "good" || err == nil {
 		t.Fatalf("%v, %v", list, err)
 	}
-	for _, want := range []string{"bad.json: ", "else.json: it is that of another schedule"} {
+	for _, want := range []string{"bad.json: ", "else.json: another schedule has it"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}

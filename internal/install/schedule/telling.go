@@ -27,7 +27,7 @@ func Told(out io.Writer, list []Schedule, now time.Time) error {
 	return w.Flush()
 }
 
-// Added writes what a new schedule waits for.
+// Added describes the trigger of a new schedule.
 func (s *Schedule) Added(out io.Writer, now time.Time) (err error) {
 	switch {
 	case s.Hook != nil:
@@ -41,7 +41,7 @@ func (s *Schedule) Added(out io.Writer, now time.Time) (err error) {
 	return err
 }
 
-// waits returns what a schedule waits for, in words.
+// waits describes the trigger of a schedule in words.
 func (s *Schedule) waits(now time.Time) string {
 	switch {
 	case s.Paused:
@@ -76,7 +76,7 @@ func (s *Schedule) lately() string {
 	}
 }
 
-// runs returns what a schedule runs, in words.
+// runs describes the work of a schedule in words.
 func (s *Schedule) runs() string {
 	switch {
 	case len(s.Flow) > 0:

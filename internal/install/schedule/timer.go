@@ -59,7 +59,7 @@ func (t Timer) Crontab() string {
 }
 
 // ErrNoSystemd says that the user's systemd does not respond.
-var ErrNoSystemd = errors.New("no systemd of this user answers")
+var ErrNoSystemd = errors.New("systemd does not answer for this user")
 
 // Install writes the units and starts the timer. If systemd does not respond, the error wraps ErrNoSystemd and
 // nothing was changed.

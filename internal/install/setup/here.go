@@ -142,7 +142,7 @@ func outside(a *app.App, root string) Finding {
 	return f
 }
 
-// rules reports rules that match nothing, and rules without effect because another one decides first.
+// rules reports rules that match nothing, and rules without effect because another decides first.
 func rules(ctx context.Context, a *app.App, root string) (out []Finding) {
 	notes, err := a.Rules(ctx, root)
 	if err != nil {

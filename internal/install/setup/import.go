@@ -479,7 +479,7 @@ func (i *Import) Pending() (n int) {
 	return n
 }
 
-// looser returns the mode to write if it asks less than the default, and its effect; empty: there is none.
+// looser returns the mode to write if it asks less than the default, and its effect; empty means there is none.
 func (i *Import) looser() (mode, effect string) {
 	effects := map[string]string{
 		string(tool.ModeEdit): "file changes in the workspace no longer ask",

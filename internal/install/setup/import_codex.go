@@ -19,7 +19,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// wrong returns why translated rules are invalid; empty: they are valid.
+// wrong returns the reason why translated rules are invalid; empty means they are valid.
 func (i *Import) wrong(action tool.Action, rules []string) string {
 	for _, rule := range rules {
 		if _, err := policy.ParseRule(action, rule, ""); err != nil {
@@ -65,7 +65,7 @@ func (i *Import) codex() {
 	i.used(filepath.Join(i.root, "AGENTS.md"), "instructions of this folder")
 }
 
-// codexRules imports command rules. They are calls in a program, of which only plain ones are understood.
+// codexRules imports command rules. They are calls in a program. Only plain ones are understood.
 func (i *Import) codexRules(path string) {
 	data, ok := i.text(path)
 	if !ok {
@@ -89,7 +89,7 @@ func (i *Import) codexRules(path string) {
 	}
 }
 
-// codexHooks is why Codex hooks are not imported.
+// codexHooks is the reason why Codex hooks are not imported.
 const codexHooks = "inspan doesn't read hooks of Codex; write them as [[hook]] in your settings, see docs/HOOKS.md"
 
 // codexProject lists the settings of a folder, and where to set them in inspan.

@@ -46,7 +46,7 @@ func (i *Import) looks(path, key string, raw json.RawMessage) bool {
 	return true
 }
 
-// lightness returns the most similar theme of inspan; empty: unknown.
+// lightness returns the most similar theme of inspan; empty means unknown.
 func lightness(theme string) string {
 	name := strings.ToLower(theme)
 	dark := []string{"default", "dracula", "github", "ansi", "atom one", "ayu", "shades of purple"} // of Gemini CLI

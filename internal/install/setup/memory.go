@@ -61,7 +61,7 @@ func local(ctx context.Context, a *app.App) []Finding {
 }
 
 // fits compares the configured and the loaded window of a model to the one that fits. set is the window of the
-// settings, 0: none; memory is that of the GPUs, 0: none.
+// settings, 0 means none; memory is that of the GPUs, 0 means none.
 func fits(s ollama.Shape, set int, memory int64) Finding {
 	window := s.Fit(memory)
 	f := Finding{Check: "model " + s.Route(), State: Good, Found: fmt.Sprintf("a window of %s fits", tokens(window))}

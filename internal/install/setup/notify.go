@@ -7,7 +7,7 @@ import (
 	"github.com/inspan/inspan/internal/install/app"
 )
 
-// Notify sends a test notification to each configured place. Terminal shows those for a terminal; nil: none.
+// Notify sends a test notification to each configured place. Terminal shows those for a terminal; nil means none.
 // Self is as in [app.App].
 func Notify(ctx context.Context, self string, terminal io.Writer) []Finding {
 	a, err := app.Load(self)

@@ -10,7 +10,7 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// Print prints findings in lines of at most cells cells; 0: no limit. Problems are an error.
+// Print prints findings in lines of at most cells cells; 0 means no limit. Problems are an error.
 func Print(out io.Writer, cells int, findings []Finding) error {
 	bad, width := 0, 0
 	for _, f := range findings {

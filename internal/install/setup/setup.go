@@ -32,8 +32,8 @@ type Talk struct {
 	Ask    func(ctx context.Context, question string) (string, error)
 	Secret func(ctx context.Context, question string) (string, error)
 	Login  func(ctx context.Context, provider string) error // for providers with logins
-	// Choose shows rows of a name and a note, and returns the number of the chosen one, or a typed text; empty: the
-	// person goes back. If nil, the rows are printed, and Ask asks for a number or a name.
+	// Choose shows rows of a name and a note, and returns the number of the chosen one, or a typed text; empty
+	// means the person goes back. If nil, the rows are printed, and Ask asks for a number or a name.
 	Choose func(ctx context.Context, title string, rows [][2]string) (said string, err error)
 }
 
@@ -42,10 +42,10 @@ type menu struct {
 	title    string // for a list to move in
 	question string // for a printed list
 	rows     [][2]string
-	usual    string // the answer to an empty line after a printed list; empty: back
+	usual    string // the answer to an empty line after a printed list; empty means back
 }
 
-// pick lets the person choose. The answer is the number of a row, or a typed text; empty: back.
+// pick lets the person choose. The answer is the number of a row, or a typed text; empty means back.
 func (t *Talk) pick(ctx context.Context, m menu) (string, error) {
 	if t.Choose != nil {
 		return t.Choose(ctx, m.title, m.rows)
@@ -60,7 +60,7 @@ type source struct {
 	providers.Found
 	title string
 	state string
-	model string // that the person named; empty: none yet
+	model string // that the person named; empty means none yet
 }
 
 // mostRows bounds the rows of a printed list; others can be typed.
@@ -155,7 +155,7 @@ func offline() source {
 	}
 }
 
-// source lets the person choose the origin of the model; nil: they gave up.
+// source lets the person choose the origin of the model; nil means they gave up.
 func (t *Talk) source(ctx context.Context) (*source, error) {
 	list := t.sources(ctx)
 	m := menu{
@@ -186,7 +186,7 @@ func (t *Talk) source(ctx context.Context) (*source, error) {
 }
 
 // named returns the origin that the person's answer means: the number of a row, the name of a row, a provider or a
-// model, or an address. Nil: none, and the person has seen why.
+// model, or an address. Nil means none, and the person has seen why.
 func (t *Talk) named(ctx context.Context, said string, list []source) (*source, error) {
 	if n, err := strconv.Atoi(said); err == nil && n > 0 && n <= len(list) {
 		return &list[n-1], nil
@@ -226,7 +226,7 @@ func isAddress(said string) bool {
 	return strings.Contains(said, "://") || host.MatchString(said)
 }
 
-// look looks which server is at an address. Nil: none, and the person has seen why.
+// look looks which server is at an address. Nil means none, and the person has seen why.
 func (t *Talk) look(ctx context.Context, address string) (*source, error) {
 	fmt.Fprintf(t.Out, "Looking at %s ...\n", text.Line(address))
 	found, err := t.App.Providers.At(ctx, address)
@@ -256,8 +256,8 @@ func (t *Talk) table(rows [][2]string) {
 	fmt.Fprintln(t.Out)
 }
 
-// reach returns the model list of a provider. If it has no key, the person types one, which is returned in key
-// and not stored yet. Nil: the list is not available, and the person has seen why.
+// reach returns the model list of a provider. If it has no key, the person types one, which is returned in key and
+// not stored yet. Nil means the list is not available, and the person has seen why.
 func (t *Talk) reach(ctx context.Context, from source) (found *providers.Found, key string, err error) {
 	p := from.Provider
 	switch {
@@ -317,7 +317,7 @@ func (t *Talk) typed(ctx context.Context, p providers.Provider) (found *provider
 	}
 }
 
-// unlisted lets the person name a model of a provider without a model list; empty: they went back.
+// unlisted lets the person name a model of a provider without a model list; empty means they went back.
 func (t *Talk) unlisted(ctx context.Context, p providers.Provider) (string, error) {
 	back := "Enter: back"
 	if p.Default != "" {
@@ -333,7 +333,7 @@ func (t *Talk) unlisted(ctx context.Context, p providers.Provider) (string, erro
 	}
 }
 
-// choose lets the person choose a model of a provider, unless they have named one; empty: they went back.
+// choose lets the person choose a model of a provider, unless they have named one; empty means they went back.
 func (t *Talk) choose(ctx context.Context, f providers.Found, named string) (string, error) {
 	if f.Err != nil {
 		if named != "" {

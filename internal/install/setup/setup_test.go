@@ -258,7 +258,7 @@ func TestAddressWithKey(t *testing.T) {
 	}
 }
 
-// TestAddressOfNothing says why an address has no models, and asks again.
+// TestAddressOfNothing gives the reason why an address has no models, and asks again.
 func TestAddressOfNothing(t *testing.T) {
 	page := httptest.NewServer(http.NotFoundHandler())
 	gone := httptest.NewServer(nil)
@@ -358,8 +358,8 @@ func TestUncheckedKey(t *testing.T) {
 	}
 }
 
-// TestOffline takes the scripted model, by its name, its title and its place in the list, which is
-// the last. Nobody can take it for an AI.
+// TestOffline takes the scripted model, by its name, its title and its place in the list, which is the last. No one
+// can take it for an AI.
 func TestOffline(t *testing.T) {
 	for _, typed := range []string{"script", "offline script", "6"} {
 		a := home(t, "")

@@ -9,7 +9,7 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// HowToUpdate returns what a person does to replace the program at a path with a newer release, by the way in
+// HowToUpdate returns the steps for a person to replace the program at a path with a newer release, by the way in
 // which it was installed.
 func HowToUpdate(program string) string {
 	dir := filepath.Dir(keep.Real(program))

@@ -77,9 +77,8 @@ func valid(messages []llm.Message) error {
 	return nil
 }
 
-// heard reports which words of the person are lost: all stand in their order, but for
-// so many that are left out behind the first, and for those whose very words come
-// again. A message may be cut and lose images, if it says so.
+// heard reports which words of the person are lost: all stand in their order, but for so many that are left out
+// after the first, and for those whose very words come again. A message may be cut and lose images, if it says so.
 func heard(src compact.Source, messages []llm.Message, person []int, left int) error {
 	was, is := spoken(src.Messages, src.Person), spoken(messages, person)
 	again := map[string]bool{}
@@ -129,7 +128,7 @@ func same(got, was string) bool {
 
 var gapNote = regexp.MustCompile(`\n\[\d+ bytes are left out here[^\]\n]*\]\n`)
 
-// shortened reports whether a text is another one with notes for parts of it.
+// shortened reports whether a text is another with notes for parts of it.
 func shortened(got, was string) bool {
 	parts := gapNote.Split(got, -1)
 	for _, part := range parts[:len(parts)-1] {

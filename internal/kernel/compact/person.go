@@ -22,7 +22,7 @@ import (
 //     them exceed these two twelfths, or keep, pasted text in the oldest becomes a note first; in the newest only if
 //     the words of all don't fit. Then the longest are cut, images first, but none below a quarter of this room.
 //     Messages that still don't fit are left out entirely and counted, the oldest first. The very first message
-//     always stays, as it is the task.
+//     always stays, because it is the task.
 //
 // The lists in the replacement are halved until it fits, so the new conversation fits whatever the person says.
 const (

@@ -20,7 +20,7 @@ type talk struct {
 	room        int // of a prompt
 	calls       int
 	compactions int
-	writes      func(p compact.Plan, n int) (string, error) // the records; nil: nobody does
+	writes      func(p compact.Plan, n int) (string, error) // the records; nil means no one does
 }
 
 const fixed = 150 // tokens of a prompt that are no messages

@@ -23,9 +23,9 @@ var (
 // Purpose marks the requests for a record.
 const Purpose = "summary"
 
-// Request asks for the record of the whole conversation. It begins with the same bytes as the conversation's
-// next request, so that the prompt cache serves it; the sender must set Effort, Session and Pin to the same
-// values. Tools are included for the same reason, and none should be called. Focus is what the person wants
+// Request asks for the record of the whole conversation. It begins with the same bytes as the conversation's next
+// request, so that the prompt cache serves it; the sender must set Effort, Session and Pin to the same values.
+// Tools are included for the same reason, and none should be called. Focus is the subject that the person wants
 // emphasised; may be empty.
 func (p Plan) Request(system []string, tools []llm.ToolSpec, focus string) llm.Request {
 	messages := slices.Clone(p.src.Messages[:beforeOpenCalls(p.src.Messages)])

@@ -64,10 +64,10 @@ const (
 	markPattern    = `(?mi)^([ \t]*)#|<(/?[ \t]*record)`
 )
 
-// Parse reads the record in a model's answer. The headings may have any order, letter case and depth. They may be bold
-// or end in a colon, text may precede them, and a code fence may enclose it all. A missing heading leaves its text empty;
-// fewer than three headings are an error. Parse drops sections about goals and constraints, as the person's own words
-// are kept.
+// Parse reads the record in a model's answer. The headings may have any order, letter case and depth. They may be
+// bold or end in a colon, text may precede them, and a code fence may enclose it all. A missing heading leaves its
+// text empty; fewer than three headings are an error. Parse drops sections about goals and constraints, because the
+// person's own words are kept.
 func Parse(text string) (Summary, error) {
 	lines := strings.Split(strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r", ""), "\n")
 	headings := make([]heading, len(lines))

@@ -10,7 +10,7 @@ import (
 // This file lists every wrapper of a judge, a model or a tool, in order. Two kinds of influence are elsewhere: hooks.go
 // asks hooks at other moments of a session, and calls.toolCall confines the environment of each call.
 
-// judges returns the judges that decide about a call after the policy. policy.Combine combines their verdicts.
+// judges returns the judges that decide on a call after the policy. policy.Combine combines their verdicts.
 func (c *Config) judges() []tool.Judge {
 	judges := c.Judges
 	for _, h := range c.Hooks {

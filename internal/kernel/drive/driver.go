@@ -336,7 +336,7 @@ func (d *Driver) Deadline() time.Time {
 	return at
 }
 
-// denyOverdue returns denials for calls that nobody decided on in time.
+// denyOverdue returns denials for calls that no one decided on in time.
 func denyOverdue(waiting []loop.Call) []event.Body {
 	var out []event.Body
 	for _, c := range waiting {

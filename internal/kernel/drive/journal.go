@@ -51,7 +51,7 @@ func (j *journal) decide(ctx context.Context, bodies ...event.Body) (stored bool
 	return err == nil, err
 }
 
-// record stores bodies that are true regardless of what others append.
+// record stores bodies that are true whatever other events are appended.
 func (j *journal) record(ctx context.Context, bodies ...event.Body) error {
 	bodies, err := j.attach(ctx, bodies)
 	if err != nil {
@@ -196,7 +196,7 @@ func (j *journal) interruptible(ctx context.Context) (watched context.Context, d
 	return watched, func() { cancel(nil); watcher.Wait() }
 }
 
-// interruption returns why the run was cancelled.
+// interruption returns the reason why the run was cancelled.
 func (j *journal) interruption() error {
 	switch r := &j.state.Run; {
 	case r.OutOfTime:

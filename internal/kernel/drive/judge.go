@@ -625,7 +625,7 @@ func (j *judging) rejudge(ctx context.Context, c loop.Call) (t *trial, first too
 	return t, first, err
 }
 
-// hasEffects reports whether the call still has the effects for which it was judged.
+// hasEffects reports whether the call still has the effects that were judged.
 func (t *trial) hasEffects(before []tool.Effect) bool {
 	now := t.cfg.Secrets.Body(event.Judged{Effects: t.judged.Effects}).(event.Judged).Effects
 	return sameEffects(before, now)

@@ -53,7 +53,7 @@ type caller struct {
 	redact   func(string) string
 	ctx      context.Context // of its nested calls
 	cancel   context.CancelCauseFunc
-	ahead    bool // its tool may continue behind a held call
+	ahead    bool // its tool may continue after a held call
 
 	// Replay of its earlier run.
 	logged      map[string]bool        // nested calls that the log had when it started

@@ -21,7 +21,7 @@ type Panic struct {
 	stack []byte
 }
 
-// Error says what panicked, with which value, and where.
+// Error names the code that panicked, the value and the place.
 func (p *Panic) Error() string {
 	lines := strings.SplitN(string(p.stack), "\n", stackLines+1)
 	return p.Brief() + "\n" + strings.Join(lines[:min(stackLines, len(lines))], "\n")

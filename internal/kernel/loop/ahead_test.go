@@ -137,7 +137,7 @@ func TestReadingAhead(t *testing.T) {
 		judged(2, tool.Allow, true, read("/a"), read("/b")), judged(3, tool.Allow, true, read("/c")))
 	tp.want("run p/3")
 	tp.add(judged(4, tool.Allow, false, write("/b")), judged(5, tool.Allow, false, write("/c")))
-	tp.want("run p/4 p/5") // the parent has come to calls behind p/3, which now waits for its turn
+	tp.want("run p/4 p/5") // the parent has come to calls after p/3, which now waits for its turn
 	tp.add(event.Started{Call: "p/4", Parent: "p"}, event.Decided{Call: "p/1", Allow: true}, event.Started{Call: "p/1", Parent: "p"},
 		event.Ended{Call: "p/1", Parent: "p"})
 	tp.want("run p/5") // p/2 would read what p/4 writes

@@ -20,7 +20,7 @@ import (
 //   - The line names only a few arrivals, and is repeated only when twice as many wait as it last counted. Otherwise
 //     lines about hundreds of arrivals would fill the window themselves.
 
-// deliverArrival passes an agent's message to the model at the next opportunity for which there is room.
+// deliverArrival passes an agent's message to the model at the next opportunity with room for it.
 func (s *State) deliverArrival(from string, parts llm.Parts) {
 	m := message{Parts: parts}
 	if s.Levers.Arrivals.Active(s.Unattended) {

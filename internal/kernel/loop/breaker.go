@@ -10,8 +10,8 @@ import (
 // a minute, and a pause makes them wait if a provider's quota is used up. Drivers measure and append the events.
 // The consequences are folded here, so they survive a crash. A new run clears both.
 
-// stopByBreaker stops the run because too much was spent within a minute. Queued messages stay queued, because
-// they would begin a run that nobody approved.
+// stopByBreaker stops the run because too much was spent within a minute. Queued messages stay queued, because they
+// would begin a run that no one approved.
 func (s *State) stopByBreaker(b event.Cancelled) {
 	if !s.Run.Active || s.Run.Cancelled {
 		return

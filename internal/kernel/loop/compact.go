@@ -16,7 +16,7 @@ type Compaction struct {
 	After int `json:"after,omitempty"` // tokens of the prompt after the last one
 	// Unshown counts the person's messages that compactions left out entirely.
 	Unshown Unshown `json:"unshown,omitzero"`
-	// Kept says why a compaction was due, if the last attempt failed; empty after a success.
+	// Kept gives the reason why a compaction was due, if the last attempt failed; empty after a success.
 	Kept event.Compaction `json:"kept,omitempty"`
 	// Refused counts failed attempts in a row. Wait is the turn before which the window alone causes no new attempt,
 	// because each one costs requests as long as a prompt.
@@ -73,7 +73,7 @@ func (s *State) measure(b event.Replied) {
 		fixed = min(max(whole, 1/maxRatio), maxRatio)
 	}
 	if old.Route == b.Route && old.Messages > 0 && old.Messages <= len(s.Messages) {
-		// The growth is more accurate than the total, to which providers add tokens of their own.
+		// The growth is more accurate than the total, because providers add tokens of their own to that.
 		counted -= old.Tokens
 		estimated = tokens(s.Messages[old.Messages:])
 		fixed = old.Fixed
@@ -90,7 +90,7 @@ func (s *State) measure(b event.Replied) {
 }
 
 const (
-	minMeasured = 100 // tokens from which a ratio is meaningful
+	minMeasured = 100 // minimum tokens for a meaningful ratio
 	maxRatio    = 4.0 // largest plausible error of an estimate; beyond it something else is measured
 )
 

@@ -95,7 +95,7 @@ type Context struct {
 	Pruning        Pruning      `json:"pruning,omitzero"`
 }
 
-// Claim is what the last driver declared.
+// Claim is the declaration of the last driver.
 type Claim struct {
 	Unattended bool `json:"unattended,omitempty"` // no one answers questions
 	Keeps      bool `json:"keeps,omitempty"`      // jobs continue after a normal end

@@ -143,7 +143,7 @@ func abbreviate(list []string) []string {
 	return list
 }
 
-// warningLevels returns the used percentages of a limit at which the model is warned.
+// warningLevels returns the percentages of a limit at which the model is warned.
 func warningLevels() []int { return []int{50, 80, 95} }
 
 // minTurnLimit is the smallest limit of turns that the model is warned about.

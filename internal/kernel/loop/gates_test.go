@@ -271,7 +271,7 @@ func TestLeftBehind(t *testing.T) {
 	for _, tt := range []struct {
 		claim event.Claimed
 		left  bool
-		want  string // empty: it is not told
+		want  string // empty means it is not told
 	}{
 		{event.Claimed{Epoch: 2, Unattended: true}, true, "with background and keep"},
 		{event.Claimed{Epoch: 2, Unattended: true, NoKeep: true}, true, "This run can't keep any of them"},

@@ -8,7 +8,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// minReference is the size, in bytes, from which a repeated result is replaced by a reference.
+// minReference is the minimum size, in bytes, of a repeated result that is replaced by a reference.
 const minReference = 1000
 
 // messageIndex saves searching the whole conversation each turn. Each message is indexed once. Code that replaces

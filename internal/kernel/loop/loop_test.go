@@ -611,7 +611,7 @@ func TestLimitsOfTokensAndTime(t *testing.T) {
 		t.Fatalf("%T after %v s", s.Next(), s.Run.Seconds)
 	}
 	pass(0, event.Asked{Turn: 2})
-	pass(time.Hour, event.Claimed{Epoch: 2}) // nobody was there
+	pass(time.Hour, event.Claimed{Epoch: 2}) // no one was there
 	pass(0, event.Asked{Turn: 2})
 	pass(20*time.Second, reply(llm.StopPause, llm.Text{Text: "hm"}))
 	if stop, ok := s.Next().(loop.Stop); !ok || stop.Stopped.Reason != event.ReasonMaxTime {

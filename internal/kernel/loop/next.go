@@ -9,7 +9,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Next is what must happen now. The driver does it, appends the outcome, and asks again.
+// Next is the next action. The driver performs it, appends the outcome, and asks again.
 type Next interface{ next() }
 
 // Ask means: send [State.Request] to the model, but not before the given time. Append Asked, then Replied or Failed.
@@ -73,7 +73,7 @@ const maxNudges = 3
 // By is the author of the loop's own events, such as messages to the model.
 const By = "inspan"
 
-// Next returns what must happen now. It changes nothing.
+// Next returns the next action. It changes nothing.
 func (s *State) Next() Next {
 	if s.Run.Active && len(s.Run.Calls) > 0 {
 		return s.nextCall()
@@ -263,7 +263,7 @@ func (s *State) Spent() (reason event.Reason, detail string) {
 
 const timeUsed = "%.0f seconds used of %.0f"
 
-// reasonOf returns the reason for which a run stops after a failed request.
+// reasonOf returns the reason why a run stops after a failed request.
 func reasonOf(cause llm.Kind) event.Reason {
 	switch cause {
 	case llm.KindRefused:

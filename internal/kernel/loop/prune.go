@@ -10,10 +10,10 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Old results of calls fill most of a long conversation and matter least, so pruning shortens them. That changes the
-// prompt from the first shortened result on, and the provider's cache of the rest is lost. So many results are
-// shortened at once, and only if the cache is lost anyway: before a compaction, after a long pause, or with a new
-// model. After a failed compaction, any room gained is worth it.
+// Old results of calls fill most of a long conversation and matter least, so pruning shortens them. That changes
+// the prompt from the first shortened result on, and the provider's cache of the rest is lost. Therefore pruning
+// shortens many results at once, and only if the cache is lost anyway: before a compaction, after a long pause, or
+// with a new model. After a failed compaction, any room gained is worth it.
 //
 // The texts below are part of the fold, so they must stay as they are: old logs must give the same conversation.
 

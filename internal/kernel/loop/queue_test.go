@@ -9,8 +9,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// TestQueue checks that messages sent during a run are handled after it, also after an interrupt, and that they wait
-// for the next driver if the interrupt is for all.
+// TestQueue checks that messages sent during a run are handled after it, even after an interrupt, and that they
+// wait for the next driver if the interrupt is for all.
 func TestQueue(t *testing.T) {
 	for _, all := range []bool{false, true} {
 		tp := newTape(t, said("first"), event.Asked{Turn: 1}, said("second"), said("third"), event.Cancelled{By: "me", All: all})

@@ -1,6 +1,5 @@
-// Package loop is the agent's loop as a pure fold: [State.Apply] adds an
-// event, [State.Next] names the next action. It has no effects, reads no clock
-// and knows no tool by name. So the same log gives the same state and the same
+// Package loop is the agent's loop as a pure fold: [State.Apply] adds an event, [State.Next] names the next action.
+// It has no effects, reads no clock and knows no tool by name, so the same log gives the same state and the same
 // next request on every machine, every time.
 //
 //	said ─► Ask ─► replied ─┬─ no calls ─► Stop

@@ -12,7 +12,7 @@ type table struct {
 	calls   []Call // shares the memory of Run.Calls or Call.Nested
 	in      map[phase]int
 	ended   int // how many calls at the beginning have ended, so that searches can skip them
-	reached int // how many calls there are up to the last one that the parent has reached
+	reached int // number of calls up to the last one that the parent has reached
 }
 
 func newTable(calls []Call) *table {
@@ -82,8 +82,8 @@ func (t *table) move(c *Call, to phase) {
 	t.skipEnded()
 }
 
-// startable returns the calls that may start, at most so many: ready calls that conflict with no earlier unfinished
-// call. None may start before all are judged.
+// startable returns the calls that may start, up to the given number: ready calls that conflict with no earlier
+// unfinished call. None may start before all are judged.
 func (t *table) startable(most int) []Call {
 	if t.in[phaseNew] > 0 || t.in[phaseReady] == 0 {
 		return nil
@@ -120,7 +120,7 @@ func (t *table) all(in phase) []Call {
 	return out
 }
 
-// scope returns the effects that decide about conflicts. The effects of a call that may make others are not known in
+// scope returns the effects that determine conflicts. The effects of a call that may make others are not known in
 // advance, so it conflicts with all calls.
 func (c *Call) scope() []tool.Effect {
 	if c.Caller {

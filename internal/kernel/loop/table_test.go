@@ -176,7 +176,7 @@ func TestTimeOfARun(t *testing.T) {
 	}
 	pass(0, event.Switched{Limits: &event.Limits{Seconds: 60}})
 	pass(0, said("x"))
-	pass(time.Hour, event.Claimed{Epoch: 1}) // nobody was there to do it
+	pass(time.Hour, event.Claimed{Epoch: 1}) // no one was there to do it
 	pass(0, event.Asked{Turn: 1})
 	pass(10*time.Second, reply(llm.StopCalls, call("1", "w"), call("2", "w")))
 	pass(0, allowed("1", read("/a")))
@@ -199,7 +199,7 @@ func TestTimeOfARun(t *testing.T) {
 	pass(24*time.Hour, event.Claimed{Epoch: 2})
 	used(16, 44*time.Second)
 	pass(0, event.Started{Call: "1"})
-	pass(time.Second, event.Cancelled{Limit: event.ReasonMaxTime}) // somebody thought so
+	pass(time.Second, event.Cancelled{Limit: event.ReasonMaxTime}) // someone thought so
 	used(17, 43*time.Second)
 	pass(43*time.Second, event.Cancelled{Limit: event.ReasonMaxTime})
 	pass(0, ended("1", "stopped"))

@@ -26,7 +26,7 @@ type Task struct {
 	Call   string `json:"call,omitempty"`   // call that added it, of that session
 	Holder string `json:"holder,omitempty"` // session that claimed or finished it; empty if none
 	// After are the tasks that must be done before it can be claimed, and For is the session that alone can claim
-	// it; empty: any can.
+	// it; empty means any can.
 	After []string  `json:"after,omitempty"`
 	At    time.Time `json:"at,omitzero"` // it can't be claimed before
 	For   string    `json:"for,omitempty"`

@@ -189,7 +189,7 @@ func Result(res tool.Result, vault *secret.Vault) tool.Result {
 	return res
 }
 
-// Error is an error with a text from which secrets were removed.
+// Error is an error whose text has no secrets.
 type Error struct {
 	Err  error
 	Text string

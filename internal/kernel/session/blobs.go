@@ -38,8 +38,8 @@ type blobs struct {
 
 var _ tool.Blobs = blobs{}
 
-// Blobs returns the blobs of the session. They can be used until the session
-// is removed, also while the log is closed.
+// Blobs returns the blobs of the session. They can be used until the session is removed, even while the log is
+// closed.
 func (l *Log) Blobs() tool.Blobs { return blobs{store: l.store, dir: filepath.Join(l.dir, blobsName)} }
 
 // Put implements [tool.Blobs].
@@ -62,7 +62,7 @@ func (b blobs) put(ctx context.Context, r io.Reader) (name string, err error) {
 		return "", err
 	}
 	sum := sha256.New()
-	err = pour(io.MultiWriter(b.durable(f), sum), keep.Reading(ctx, r))
+	err = copyChunks(io.MultiWriter(b.durable(f), sum), keep.Reading(ctx, r))
 	if err == nil {
 		err = b.store.sync(f)
 	}
@@ -97,7 +97,7 @@ type ahead struct {
 	begun, size int64 // bytes
 }
 
-// aheadBy is how many bytes the disk gets at once.
+// aheadBy is the number of bytes handed to the disk at once.
 const aheadBy = 8 << 20
 
 func (a *ahead) Write(p []byte) (int, error) {
@@ -112,8 +112,8 @@ func (a *ahead) Write(p []byte) (int, error) {
 // pourChunk is how many bytes of a blob are written together.
 const pourChunk = 128 << 10
 
-// pour copies all of r to w. If r is longer than a chunk, one chunk is written while the next one is read.
-func pour(w io.Writer, r io.Reader) error {
+// copyChunks copies all of r to w. If r is longer than a chunk, one chunk is written while the next one is read.
+func copyChunks(w io.Writer, r io.Reader) error {
 	var chunks [2][]byte
 	wrote := make(chan error, 1)
 	wrote <- nil

@@ -7,7 +7,7 @@ type commit struct {
 	mu      sync.Mutex
 	written int64         // everything below was written before the sync was requested
 	synced  int64         // everything below is durable
-	running chan struct{} // closed when the current sync ends; nil: none
+	running chan struct{} // closed when the current sync ends; nil means none
 	err     error         // why every later sync fails
 }
 
@@ -50,7 +50,7 @@ func (c *commit) wait(end int64, sync func() error) error {
 	return c.err
 }
 
-// syncLog makes the written data durable, and records that beside the log.
+// syncLog makes the written data durable, and records that next to the log.
 func (l *Log) syncLog() error {
 	l.mu.Lock()
 	out, end := l.out, l.tail.Off

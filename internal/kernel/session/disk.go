@@ -42,7 +42,7 @@ type file interface {
 	Is(path string) (bool, error) // whether it is the file at the path
 	Changed() (time.Time, error)  // the last time an entry of the folder was added, removed or renamed
 	Sync() error                  // content and size, not times
-	TryLock() (bool, error)       // false: another open file holds the lock
+	TryLock() (bool, error)       // false means another open file holds the lock
 	Unlock() error
 }
 

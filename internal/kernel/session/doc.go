@@ -41,11 +41,11 @@
 //	disk full, I/O error                all acknowledged   all acknowledged
 //	streamed text (event.Delta)         never stored       never stored
 //
-// Acknowledged means that Append returned without an error. In every case the log that is found again is an
-// exact prefix of the appended events: a torn tail is cut before anything is written behind it. Reading changes
-// nothing and needs no write permission. A tail is torn only behind everything that was ever synced, according
-// to the lock file and the index; anything missing before that is damage. After a failed sync, data that was
-// not durable yet may be lost in a power failure although it can still be read; the log says so and accepts no
-// more appends. None of this holds on network file systems, on disks that lie about flushes, or against a
-// hostile user of the same account.
+// Acknowledged means that Append returned without an error. In every case the log that is found again is an exact
+// prefix of the appended events: a torn tail is cut before anything is written after it. Reading changes nothing
+// and needs no write permission. A tail is torn only after everything that was ever synced, according to the lock
+// file and the index; anything missing before that is damage. After a failed sync, data that was not durable yet
+// may be lost in a power failure although it can still be read; the log says so and accepts no more appends. None
+// of this holds on network file systems, on disks that lie about flushes, or against a hostile user of the same
+// account.
 package session

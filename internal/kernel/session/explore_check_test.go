@@ -168,14 +168,14 @@ func plays(t *testing.T, script []int, fault func(*world)) (places, wrong []stri
 type exploration struct {
 	may   []happening    // what may happen
 	every int            // of the plays with the most happenings, one in so many
-	fault func(w *world) // takes a rule out; nil: none
+	fault func(w *world) // takes a rule out; nil means none
 	want  string         // stop at what is wrong in words that hold this
 
 	played, skipped int
 	wrong           []string // what was, in the first play in which something was
 }
 
-// visit plays a script and all that have up to left happenings more behind it, until something is wrong.
+// visit plays a script and all that have up to left happenings more after it, until something is wrong.
 func (x *exploration) visit(t *testing.T, script []int, left int) (goOn bool) {
 	if left == 0 {
 		if x.skipped++; x.skipped%x.every != 0 {

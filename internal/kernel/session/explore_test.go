@@ -43,8 +43,8 @@ const (
 
 var happenings = []happening{nothing, words, interrupt, again, die, takeover, fork, compact}
 
-// can reports whether something may happen at a place. What may happen behind an append as well
-// as before the next one happens there.
+// can reports whether something may happen at a place. What may happen after an append as well as before the next
+// one happens there.
 func (h happening) can(place string) bool {
 	return !strings.HasPrefix(place, "after") || h == words || h == die || h == again && place == "after waiting"
 }
@@ -54,7 +54,7 @@ type world struct {
 	t     *testing.T
 	store *session.Store
 	id    string
-	wrong func(event.Body) event.Body // takes a fix out; nil: none
+	wrong func(event.Body) event.Body // takes a fix out; nil means none
 	takes error                       // that the log should refuse an append with, and does not
 
 	script []int    // what happens at each place, by index of happenings; what is not there is nothing
@@ -316,8 +316,8 @@ func (l *listener) At(_ context.Context, p tool.Point) (tool.Outcome, error) {
 	return tool.Outcome{}, nil
 }
 
-// teller is a model that gives all its calls the same id. What it says follows from how much it
-// has said, as its session's log has it.
+// teller is a model that gives all its calls the same id. What it says follows from how much it has said, because
+// its session's log has it.
 type teller struct {
 	world *world
 	actor *actor

@@ -128,8 +128,8 @@ func (s *Store) copyLog(ctx context.Context, from *Log, seq uint64, id, dir stri
 	return err
 }
 
-// understood returns why this version can't write behind a line, nil if it can. Only the first line and marked
-// ones can be a reason.
+// understood returns the reason why this version can't write after a line, nil if it can. Only the first line and
+// marked ones can be a reason.
 func (s *Store) understood(seq uint64, line []byte) error {
 	if seq > 1 && !bytes.Contains(line, []byte(`"must":true`)) {
 		return nil

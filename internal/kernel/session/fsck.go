@@ -20,8 +20,8 @@ import (
 type Salvaged struct {
 	// Event is the content of the piece. Its Body is nil if it can't be read.
 	Event event.Event
-	// Damage is why the event, if there is one, can't be trusted: the piece or the one before it has been
-	// changed. Nil: the event is as it was written.
+	// Damage is the reason why the event, if there is one, can't be trusted: the piece or the one before it has
+	// been changed. Nil means the event is as it was written.
 	Damage *DamageError
 }
 
@@ -105,8 +105,8 @@ func (c cursor) piece(line []byte) []byte {
 	return line
 }
 
-// rescue reads as much as it can from a piece: a line, or a part of one that begins like a record. It moves c
-// behind the piece as far as possible.
+// rescue reads as much as it can from a piece: a line, or a part of one that begins like a record. It moves c after
+// the piece as far as possible.
 func (l *Log) rescue(c *cursor, piece []byte, number int, start int64, whole bool) (s Salvaged) {
 	c.Off = start
 	_, why := c.take(piece)

@@ -2,5 +2,5 @@
 
 package session
 
-// holds returns false, as this is unknown here.
+// holds returns false, because this is unknown here.
 func holds(int, string) (holds, known bool) { return false, false }

@@ -32,7 +32,7 @@ type marks struct {
 	Claimed   *cursor  `json:"claimed,omitempty"`   // before the last Claimed
 }
 
-// single returns the places of single events. Nil: there is none.
+// single returns the places of single events. Nil means there is none.
 func (m *marks) single() []*cursor { return []*cursor{m.Said, m.Titled, m.Pinned, m.Moved, m.Stopped} }
 
 // note records an event of this kind whose line starts at c.
@@ -66,7 +66,7 @@ func (m *marks) note(kind string, c cursor) {
 	}
 }
 
-// before returns the last place from which all events above after can be read.
+// before returns the last place where reading can begin to get all events above after.
 func (m *marks) before(after uint64) cursor {
 	var best cursor
 	for _, list := range [][]cursor{m.Points, m.Compacted} {
@@ -91,8 +91,8 @@ type index struct {
 	Marks  marks  `json:"marks"`
 }
 
-// load sets the tail from the index, and reports whether it could. The line behind that place verifies it, when
-// the caller advances.
+// load sets the tail from the index, and reports whether it could. The line after that place verifies it, when the
+// caller advances.
 func (l *Log) load() bool {
 	x, ok := l.readIndex()
 	size, err := l.f.Size()

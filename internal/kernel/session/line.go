@@ -47,7 +47,7 @@ func (c cursor) damage(why string) *DamageError {
 	return &DamageError{Line: int(c.Seq) + 1, Offset: c.Off, Why: why}
 }
 
-// add appends the line for e, encoded as enc, to buf and moves behind it.
+// add appends the line for e, encoded as enc, to buf and moves after it.
 func (c *cursor) add(buf []byte, e event.Event, enc []byte) ([]byte, error) {
 	if len(enc)+headLen > maxLine {
 		return nil, fmt.Errorf("%s event of %d bytes is too big", e.Body.Kind(), len(enc))
@@ -64,8 +64,8 @@ func (c *cursor) add(buf []byte, e event.Event, enc []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// take verifies the line at c, given without its newline, and moves behind it. If the line does not belong
-// there, why is the reason and c stays.
+// take verifies the line at c, given without its newline, and moves after it. If the line does not belong there,
+// why is the reason and c stays.
 func (c *cursor) take(line []byte) (kind string, why string) {
 	stated, rest, ok := splitLine(line)
 	if !ok {
@@ -105,7 +105,7 @@ func splitLine(line []byte) (stated uint32, rest []byte, ok bool) {
 	return uint32(raw[0])<<24 | uint32(raw[1])<<16 | uint32(raw[2])<<8 | uint32(raw[3]), line[headLen:], true
 }
 
-// chain returns the checksum of a line with these bytes behind a line with the checksum prev.
+// chain returns the checksum of a line with these bytes after a line with the checksum prev.
 func chain(prev uint32, rest []byte) uint32 {
 	var digits [8]byte
 	table := crc32.MakeTable(crc32.Castagnoli)

@@ -117,7 +117,7 @@ func (s *Store) Search(ctx context.Context, match *regexp.Regexp) iter.Seq2[stor
 	}
 }
 
-// longSearch is the number of hits of a session from which its search waits until they are wanted.
+// longSearch is the number of hits of a session after which its search waits until they are wanted.
 const longSearch = 1000
 
 // searchSome searches sessions, as many at once as there are processors, and yields the hits in order.
@@ -179,8 +179,9 @@ func (s *Store) searchOne(
 	})
 }
 
-// Some returns the events of a session as far as they are wanted: wanted returns what to decode of a line; nothing: not that
-// event. All lines are verified: if the log is damaged, the error follows the events before the damage.
+// Some returns the events of a session as far as they are wanted: wanted returns the part of a line to decode; an
+// empty part skips the event. All lines are verified: if the log is damaged, the error follows the events before
+// the damage.
 func (s *Store) Some(ctx context.Context, id string, wanted func(kind string, line []byte) []byte) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		if more, err := s.some(ctx, id, wanted, yield); more && err != nil {

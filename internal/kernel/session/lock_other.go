@@ -12,8 +12,8 @@ func (f osFile) TryLock() (bool, error) {
 	return false, fmt.Errorf("lock %s: %w on this system", f.Name(), errors.ErrUnsupported)
 }
 
-// Unlock does nothing, as nothing can be locked.
+// Unlock does nothing, because nothing can be locked.
 func (f osFile) Unlock() error { return nil }
 
-// gone returns false, as this is unknown here.
+// gone returns false, because this is unknown here.
 func gone(int) bool { return false }

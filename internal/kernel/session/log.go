@@ -20,13 +20,13 @@ import (
 )
 
 // Log is the log of one session. It implements [event.Log], [event.Waiter] and [event.Starter] and is safe for
-// concurrent use, also with other logs of the same session in this and in other processes. Make one with
+// concurrent use, even with other logs of the same session in this and in other processes. Make one with
 // [Store.Open], [Store.Create] or [Store.Fork].
 //
 // AppendAs needs [Log.Lease] first.
 //
-// Once a sync has failed, or the log is found damaged, or its file is no longer the one in the session's
-// folder, the log accepts no more appends and says why. It stays readable. After a failed sync, close and open
+// Once a sync has failed, or the log is found damaged, or its file is no longer the one in the session's folder,
+// the log accepts no more appends and gives the reason why. It stays readable. After a failed sync, close and open
 // it again.
 type Log struct {
 	store *Store
@@ -36,7 +36,7 @@ type Log struct {
 	bell  *bell
 	turn  chan struct{} // has a token while this log holds the append lock
 	acts  sync.WaitGroup
-	stuck atomic.Int64 // size of the log, plus 1, when another kept the lock and wrote nothing; 0: none did
+	stuck atomic.Int64 // size of the log, plus 1, when another process held the lock and wrote nothing; 0 means none did
 	sync  commit
 
 	mu       sync.Mutex
@@ -44,7 +44,7 @@ type Log struct {
 	last     cursor // start of the last line before tail
 	marks    marks
 	saved    int64     // size of the log that the index on disk covers
-	promised int64     // bytes that must exist, as they were synced once
+	promised int64     // bytes that must exist, because they were synced once
 	recent   [8]cursor // earlier tails, for readers that follow
 	lock     file      // nil until first needed
 	out      file      // for appending; nil until first needed
@@ -142,8 +142,8 @@ func (l *Log) unindexed() bool {
 	return l.tail.Off-l.saved >= saveEvery
 }
 
-// admit returns why the log refuses events of a driver; nil if it accepts them, or there is no driver. The
-// caller holds the append lock and l.mu, and the tail is the end of the file.
+// admit returns the reason why the log refuses events of a driver; nil if it accepts them, or there is no driver.
+// The caller holds the append lock and l.mu, and the tail is the end of the file.
 func (l *Log) admit(as *event.Driver, bodies []event.Body) error {
 	if as == nil {
 		return nil
@@ -188,7 +188,7 @@ func (l *Log) claimed() (seq uint64, end int64) {
 	return seq, l.tail.Off
 }
 
-// examine reports whether bodies must be synced, or why they can't be stored.
+// examine reports whether bodies must be synced; the error says why they can't be stored.
 func examine(bodies []event.Body, driver bool) (sync bool, err error) {
 	if err := event.Storable(bodies, driver); err != nil {
 		return false, err

@@ -21,9 +21,9 @@ type memDisk struct {
 	nodes map[string]*memFile // by path
 
 	ops    int    // operations that could have failed
-	failAt int    // number of the one that fails; 0: none
+	failAt int    // number of the one that fails; 0 means none
 	how    fault  // how it fails
-	dead   bool   // everything behind it fails too, as for a process that is gone
+	dead   bool   // everything after it fails too, as for a process that is gone
 	hit    string // the operation that failed
 }
 

@@ -244,7 +244,7 @@ func busy(t *testing.T, l *Log, pid int) {
 	if !ok || !errors.Is(err, store.ErrBusy) {
 		t.Fatalf("Lease = %v, want busy", err)
 	}
-	if b.PID != 0 && b.PID != pid { // 0: it has not written it yet
+	if b.PID != 0 && b.PID != pid { // 0 means it has not written it yet
 		t.Errorf("busy by process %d, want %d", b.PID, pid)
 	}
 	if _, err := l.AppendAs(t.Context(), event.Driver{}, event.Note{Topic: "x"}); !errors.Is(err, event.ErrNotDriver) {

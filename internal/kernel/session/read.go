@@ -67,8 +67,8 @@ func (l *Log) read(ctx context.Context, after uint64, yield func(event.Event, er
 // errFirst marks damage in the very first line that was read.
 var errFirst = errors.New("first line")
 
-// events yields the events behind after from the lines between from and end: all of them, or what only leaves of each. more is
-// false if yield returned false.
+// events yields the events after after from the lines between from and end: all of them, or what only leaves of
+// each. more is false if yield returned false.
 func (l *Log) events(ctx context.Context, from cursor, end int64,
 	after uint64, only func(kind string, line []byte) []byte, yield func(event.Event, error) bool,
 ) (more bool, err error) {
@@ -152,7 +152,7 @@ func (l *Log) span(after uint64) (from cursor, end int64) {
 	return from, l.tail.Off
 }
 
-// forget drops all places from which a read could start, except the first.
+// forget drops all places where a read could start, except the first.
 func (l *Log) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -207,9 +207,9 @@ func (l *Log) Start(ctx context.Context) (uint64, error) {
 	return 0, nil
 }
 
-// Wait implements [event.Waiter]. It learns at once of appends through the same store, and of others within 50
-// ms. A long wait, or one among many, also learns of others at once if the system reports changes of files. It
-// fails if the log is damaged, as such a log no longer grows.
+// Wait implements [event.Waiter]. It learns at once of appends through the same store, and of others within 50 ms.
+// A long wait, or one among many, also learns of others at once if the system reports changes of files. It fails if
+// the log is damaged, because such a log no longer grows.
 func (l *Log) Wait(ctx context.Context, after uint64) error {
 	every, began, told := pollEvery, time.Now(), false
 	poll := time.NewTimer(every)

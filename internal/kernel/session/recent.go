@@ -69,8 +69,8 @@ func each(ctx context.Context, n int, do func(i int)) error {
 	return ctx.Err()
 }
 
-// Recent implements [store.RecentLister]. A log is never older than its last event, except by the grain. So a session
-// that changed later than all other files is the newest.
+// Recent implements [store.RecentLister]. A log is never older than its last event, except by the grain, so a
+// session that changed later than all other files is the newest.
 func (s *Store) Recent(ctx context.Context) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		all, err := s.stamps(ctx)

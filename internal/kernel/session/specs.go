@@ -296,7 +296,7 @@ func (s *Store) share(parts map[string][]byte) error {
 	return nil
 }
 
-// reshare marks the specs that a line refers to as used, as the line is written to another log.
+// reshare marks the specs that a line refers to as used, because the line is written to another log.
 func (s *Store) reshare(line []byte) error {
 	parts := make(map[string][]byte)
 	_, err := expand(line, func(digest string) (content []byte, err error) {

@@ -30,7 +30,8 @@ const (
 	putMark    = ".put-" // before a random name of a blob that is being written
 )
 
-// Policy is what must be on the disk before Append returns. See the table in the package documentation.
+// Policy determines which data must be on the disk before Append returns. See the table in the package
+// documentation.
 type Policy int
 
 // Policies.
@@ -39,17 +40,17 @@ const (
 	SyncKill                // the file system decides; nothing is ever synced
 )
 
-// Store is a folder of sessions, a [store.Store]. Its methods are safe for concurrent use, also by several
+// Store is a folder of sessions, a [store.Store]. Its methods are safe for concurrent use, even by several
 // processes on one folder. A Store must not be copied after use.
 type Store struct {
 	Dir  string // made when first needed
 	Sync Policy
 
-	disk   disk             // nil: the real one
-	now    func() time.Time // nil: time.Now
-	random io.Reader        // nil: crypto/rand
+	disk   disk             // nil means the real one
+	now    func() time.Time // nil means time.Now
+	random io.Reader        // nil means crypto/rand
 
-	patience time.Duration // 0: lockPatience
+	patience time.Duration // 0 means lockPatience
 
 	mu       sync.Mutex
 	bells    map[string]*bell

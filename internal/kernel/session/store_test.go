@@ -240,8 +240,8 @@ func TestSearchInLines(t *testing.T) {
 	}
 }
 
-// TestSearchOfMany checks that the hits of many sessions come in order, also those of a very long one, and that a
-// search ends when nothing more is wanted.
+// TestSearchOfMany checks that the hits of many sessions come in order, including those of a very long one, and
+// that a search ends when nothing more is wanted.
 func TestSearchOfMany(t *testing.T) {
 	now := time.Date(2026, 11, 21, 13, 0, 0, 0, time.UTC)
 	s := &Store{Dir: t.TempDir(), Sync: SyncKill, now: func() time.Time { now = now.Add(time.Second); return now }}

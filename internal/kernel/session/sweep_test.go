@@ -273,8 +273,8 @@ func TestSyncedIsNotTorn(t *testing.T) {
 	}
 }
 
-// TestNoise checks that bytes that were never a log, and one that lacks its beginning, are damage: nothing is cut off
-// them, and nothing is written behind them.
+// TestNoise checks that bytes that were never a log, and one that lacks its beginning, are damage: nothing is cut
+// off them, and nothing is written after them.
 func TestNoise(t *testing.T) {
 	noise := make([]byte, 42109)
 	random := rand.NewChaCha8([32]byte{1})

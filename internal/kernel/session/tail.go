@@ -15,9 +15,8 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// advance verifies the data behind the tail and moves the tail behind it. It returns the size of the unverified
-// rest, and the problem of its first line; why is empty if that line only has no end yet. The caller holds
-// l.mu.
+// advance verifies the data after the tail and moves the tail after it. It returns the size of the unverified rest,
+// and the problem of its first line; why is empty if that line only has no end yet. The caller holds l.mu.
 func (l *Log) advance() (left int64, why string, err error) {
 	size, err := l.f.Size()
 	if err != nil {
@@ -86,8 +85,7 @@ func (l *Log) tell(left int64, why string) (torn bool, err error) {
 }
 
 // torn reports whether the last left bytes of the log are a partial last write of a crash: none of them was
-// promised, nothing behind their first piece can be read as an event, and a log with nothing else begins like
-// one.
+// promised, nothing after their first piece can be read as an event, and a log with nothing else begins like one.
 func (l *Log) torn(left int64) (bool, error) {
 	if l.lacking() != nil {
 		return false, nil

@@ -88,7 +88,7 @@ type subject struct {
 	vars   []string
 	values map[string][]float64
 	failed map[string]string // errors, by step
-	long   *act              // run of its long session; nil: there is none yet
+	long   *act              // run of its long session; nil means there is none yet
 	works  int               // number of workspaces so far
 }
 

@@ -37,7 +37,7 @@ func harnesses(self, url string) (list []harness) {
 	return list
 }
 
-// says returns the rest of the first line that begins with a word; empty: there is none.
+// says returns the rest of the first line that begins with a word; empty means there is none.
 func (h *harness) says(word string) string {
 	_, rest, _ := strings.Cut("\n"+h.text, "\n"+word+" ")
 	line, _, _ := strings.Cut(rest, "\n")

@@ -26,7 +26,7 @@ type stage struct {
 	env tool.Env
 
 	mu  sync.Mutex
-	act *act // nil: no harness acts
+	act *act // nil means no harness acts
 }
 
 // moment is when a harness is killed.
@@ -60,7 +60,7 @@ type act struct {
 	seen                   map[string]bool // those of the first request
 }
 
-// perform runs a harness to its end; what selects its arguments.
+// perform runs a harness to its end; the parameter what selects its arguments.
 func (st *stage) perform(ctx context.Context, s *subject, a *act, what string) error {
 	most := time.Minute + time.Duration(a.turns)*time.Second/2
 	ctx, stop := context.WithTimeout(ctx, most)
@@ -119,7 +119,7 @@ type pidOf struct {
 func (p pidOf) Write(data []byte) (int, error) {
 	p.st.mu.Lock()
 	defer p.st.mu.Unlock()
-	p.a.pid, _ = strconv.Atoi(strings.TrimSpace(string(data))) // 0: its memory is unknown
+	p.a.pid, _ = strconv.Atoi(strings.TrimSpace(string(data))) // 0 means its memory is unknown
 	return len(data), nil
 }
 

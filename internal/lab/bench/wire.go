@@ -21,7 +21,7 @@ type question struct {
 	wire   string // chat, responses, messages or gemini
 	model  string
 	stream bool
-	shell  *offered // nil: no tool runs commands, so it is not about the task
+	shell  *offered // nil means no tool runs commands, so it is not about the task
 	form   *schema  // of the response, if it must be JSON; only Gemini's is read
 }
 
@@ -39,7 +39,7 @@ type schema struct {
 	Required []string `json:"required"`
 }
 
-// wireOf returns the protocol of a path; empty: it is not for a model.
+// wireOf returns the protocol of a path; empty means it is not for a model.
 func wireOf(path string) string {
 	switch {
 	case strings.HasSuffix(path, "/chat/completions"):
@@ -107,7 +107,7 @@ func collectTools(value any, into *[]offered) {
 	}
 }
 
-// takes returns the name of the argument for the command; empty: there is none.
+// takes returns the name of the argument for the command; empty means there is none.
 func (t *offered) takes() string {
 	for _, name := range []string{"command", "cmd"} {
 		if _, ok := t.Parameters.Properties[name]; ok {

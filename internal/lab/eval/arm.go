@@ -17,7 +17,7 @@ import (
 // which a session reads at its start. All other files are shared by concurrent sessions.
 func (c Change) DrawnFor() bool { return knowledge.IsInstructions(c.File) }
 
-// arms returns the canaries of a workspace for which its sessions draw.
+// arms returns the canaries that sessions of a workspace draw for.
 func (b *Book) arms(root string) (out []*Proposal) {
 	for _, p := range b.Proposals() {
 		if p.Step == Canaried && p.Change.Root == root && p.Change.DrawnFor() {
@@ -28,7 +28,7 @@ func (b *Book) arms(root string) (out []*Proposal) {
 }
 
 // Arm draws for a session which canaries of its workspace it gets, see [app.Canaries]. If a change no longer fits
-// its file, no session gets a label for it, as the sessions could not be compared.
+// its file, no session gets a label for it, because the sessions could not be compared.
 func (l Ledger) Arm(root, session string) (labels map[string]string, instead func(path string, content []byte) []byte, err error) {
 	book, err := l.Book()
 	if err != nil {

@@ -56,7 +56,7 @@ func assertion(fields map[string]any) (*Assert, *Grader, error) {
 	return a, nil, nil
 }
 
-// shownValue is what a condition asks for, for people.
+// shownValue describes the expected value of a condition, for people.
 func shownValue(fields map[string]any) any {
 	if fields["value"] != nil {
 		return fields["value"]

@@ -65,8 +65,8 @@ func TestAsserts(t *testing.T) {
 	}
 }
 
-// TestAssertsThatAreNotRead checks that a configuration is refused if a condition of it can't be checked, as the case
-// would pass without it.
+// TestAssertsThatAreNotRead checks that a configuration is refused if a condition of it can't be checked, because
+// the case would pass without it.
 func TestAssertsThatAreNotRead(t *testing.T) {
 	b := newBench(t)
 	b.suite = filepath.Join(b.dir, "c.yaml")

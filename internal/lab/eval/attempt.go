@@ -211,7 +211,7 @@ func (w *work) stands(it bool) (bad bool) {
 	return w.streak >= mostBroken
 }
 
-// afford returns what a trial may cost; 0: no limit. It counts as spent until [work.settle].
+// afford returns the maximum cost of a trial; 0 means no limit. It counts as spent until [work.settle].
 func (w *work) afford(t *Task) (float64, error) {
 	if w.Budget <= 0 {
 		return t.MaxCost, nil

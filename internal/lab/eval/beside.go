@@ -12,14 +12,14 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// File is a file beside the settings of trials, such as AGENTS.md.
+// File is a file next to the settings of trials, such as AGENTS.md.
 type File struct {
 	Path    string // below the folder of the settings, with slashes
 	Content []byte
 	Program bool
 }
 
-// mostBeside limits the bytes of all files beside the settings.
+// mostBeside limits the bytes of all files next to the settings.
 const mostBeside = 16 << 20
 
 // Beside reads the files of a folder of settings that sessions read there, apart from config.toml: instructions,
@@ -60,7 +60,7 @@ func Beside(dir string) (list []File, err error) {
 	return list, nil
 }
 
-// pinned returns the digest of a configuration: of the settings, and of the files beside them.
+// pinned returns the digest of a configuration: of the settings, and of the files next to them.
 func pinned(settings []byte, beside []File) string {
 	if len(beside) == 0 {
 		return digest(settings)

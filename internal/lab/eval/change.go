@@ -23,8 +23,8 @@ import (
 type Change struct {
 	Root string `json:"root"` // the workspace
 	File string `json:"file"` // below it, with slashes
-	// Old is the piece, which occurs in the file once; empty: there is no such file. New replaces it; empty:
-	// the file is removed. Both include lines around the change.
+	// Old is the piece, which occurs in the file once; empty means there is no such file. New replaces it; empty
+	// means the file is removed. Both include lines around the change.
 	Old  string  `json:"old"`
 	New  string  `json:"new"`
 	Why  string  `json:"why"`
@@ -45,7 +45,7 @@ const (
 	around      = 3 // least number of lines in a piece before and after the change
 )
 
-// NewChange returns the change between two contents of a file; an empty content means that there is no file.
+// NewChange returns the change between two contents of a file; an empty content means that there is not a file.
 func NewChange(root, file, before, after string) (Change, error) {
 	c := Change{Root: root, File: filepath.ToSlash(filepath.Clean(file)), Old: before, New: after}
 	for what, text := range map[string]string{

@@ -29,7 +29,7 @@ func (p place) dir() string  { return filepath.Join(p.root, p.name) }
 func (p place) work() string { return filepath.Join(p.dir(), "work") }
 func (p place) home() string { return filepath.Join(p.root+"-homes", p.name) }
 
-// checked returns the folder to which the checker is copied, once the agent has ended.
+// checked returns the folder that the checker is copied to, once the agent has ended.
 func (p place) checked() string { return filepath.Join(p.dir(), "check") }
 
 // state returns the folder for the caches of the checker's sandboxes, so that they never use what the agent's
@@ -164,10 +164,10 @@ func (p place) clone(ctx context.Context, c Clone) error {
 // mostPatch is the limit for a patch in bytes.
 const mostPatch = 4 << 20
 
-// patch returns the agent's changes since the first commit, from whatever it left of the repository. If they
-// are unknown or too large, there are none. Git runs in the checker's sandbox, as the agent may have configured
-// it to run programs. It uses its own index and objects, as those of the workspace can't be written there, and
-// the checker must find them as the agent left them.
+// patch returns the agent's changes since the first commit, from whatever it left of the repository. If they are
+// unknown or too large, there are none. Git runs in the checker's sandbox, because the agent may have configured it
+// to run programs. It uses its own index and objects, as those of the workspace can't be written there, and the
+// checker must find them as the agent left them.
 func (p place) patch(ctx context.Context, t *Task, l Lent, o sandbox.Options) *string {
 	if t.Clone.From == "" {
 		return nil
@@ -246,8 +246,8 @@ func (v *verdict) fail(why string) {
 	*v = verdict{why: cmp.Or(v.why, why), said: v.said}
 }
 
-// check runs the checker of a task on the agent's work. An error means that the checker could not begin, which
-// says nothing about the agent. Any later error counts against the agent, as its code may run in the checker:
+// check runs the checker of a task on the agent's work. An error means that the checker could not begin, which says
+// nothing about the agent. Any later error counts against the agent, because its code may run in the checker:
 // otherwise it could stop the checker to have its failures set aside.
 func (p place) check(ctx context.Context, t *Task, answer string, o sandbox.Options) (v verdict, err error) {
 	switch {

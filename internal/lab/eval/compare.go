@@ -16,10 +16,10 @@ import (
 
 // Comparing says how runs are compared. Its zero value has the defaults.
 type Comparing struct {
-	Alpha float64 // chance to call equal configurations different; 0: 0.05
-	Power float64 // probability of finding a promised difference; 0: 0.8
-	Looks int     // number of equally spaced looks while candidates run and the base has ended; 0: one, at the end
-	Draws int     // of the bootstrap; 0: 4,000
+	Alpha float64 // chance to call equal configurations different; 0 means 0.05
+	Power float64 // probability of finding a promised difference; 0 means 0.8
+	Looks int     // number of equally spaced looks while candidates run and the base has ended; 0 means one, at the end
+	Draws int     // of the bootstrap; 0 means 4,000
 
 	Planned int  // planned tasks, if more than those that either run has
 	Partial bool // runs with missing trials are judged by the finished ones

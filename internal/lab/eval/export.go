@@ -33,7 +33,7 @@ const (
 	ShapeSWE    = "swe-bench"
 )
 
-// CanExport returns why a run has nothing for a shape.
+// CanExport returns the reason why a run has nothing for a shape.
 func (r *Run) CanExport(shape string) error {
 	patched := false
 	for i := range r.Trials {
@@ -93,7 +93,7 @@ func (r *Run) sorted() []Trial {
 type details struct {
 	began      time.Time
 	usage      llm.Usage
-	trajectory []byte // in ATIF; nil: the session is gone
+	trajectory []byte // in ATIF; nil means the session is gone
 }
 
 // detailsOf reads the details from a session. A missing or unreadable one has none.
@@ -127,7 +127,7 @@ type harborJob struct {
 	*Run
 	dir            string
 	name           string // of the model, without its provider
-	provider       any    // nil: unknown
+	provider       any    // nil means unknown
 	ended          time.Time
 	sum            float64
 	graded, errors int
@@ -179,7 +179,7 @@ func (j *harborJob) trial(t *Trial, d details) error {
 		j.tasks = append(j.tasks, map[string]string{"path": path})
 	}
 	files := map[string]string{"verifier/test-stdout.txt": t.Printed, "agent/trajectory.json": string(d.trajectory)}
-	var input, cache, output, began, ended, price, rewards, exception any // nil: unknown, or none
+	var input, cache, output, began, ended, price, rewards, exception any // nil means unknown, or none
 	at := d.began.Add(time.Duration(t.Seconds * float64(time.Second)))
 	if d.trajectory != nil {
 		input, cache, output, began, ended = d.usage.Prompt(), d.usage.CacheRead, d.usage.Output, d.began, at

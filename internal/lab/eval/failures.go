@@ -14,8 +14,8 @@ import (
 // lastDeeds is the number of deeds shown of a failed session.
 const lastDeeds = 25
 
-// Failures writes the deeds of the failed trials of a run, for a person or a model that looks for an
-// improvement: each event has the number by which a proposal can name it. Held-out runs are refused.
+// Failures writes the deeds of the failed trials of a run, for a person or a model that looks for an improvement:
+// each event has a number that a proposal can name. Held-out runs are refused.
 func Failures(ctx context.Context, out io.Writer, sessions store.Store, r Run) error {
 	if r.Split == HeldOut {
 		return errors.New("nothing is learned from held-out tasks; use a run of train or dev tasks")

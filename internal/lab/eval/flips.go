@@ -66,7 +66,7 @@ func (t *tally) shown(failed bool) Tally {
 	return out
 }
 
-// Part finds for each flip the first event at which its two sessions differ. A missing session is not an error.
+// Part finds the first event where the two sessions of each flip differ. A missing session is not an error.
 func (c *Comparison) Part(ctx context.Context, sessions store.Store) error {
 	for i := range c.Flips {
 		f := &c.Flips[i]

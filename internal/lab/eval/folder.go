@@ -34,7 +34,7 @@ const (
 	cacheDir   = "cache"
 )
 
-// Folder has the runs that are stored on this machine. Safe for concurrent use, also by several processes.
+// Folder has the runs that are stored on this machine. Safe for concurrent use, even by several processes.
 type Folder struct{ Dir string }
 
 // FolderIn returns the folder in a state folder.
@@ -226,7 +226,7 @@ func (f Folder) Looks(suite string) (int, error) {
 	return len(slices.DeleteFunc(list, func(l look) bool { return l.Suite != suite })), err
 }
 
-// cached returns the earlier trial of the same content; nil: there is none.
+// cached returns the earlier trial of the same content; nil means there is none.
 func (f Folder) cached(key string) *Trial {
 	raw, err := keep.Read(f.path(cacheDir, key+".json"))
 	if err != nil {

@@ -63,7 +63,8 @@ func Gate(base, candidate Run, how Comparing) (Gated, error) {
 	return g, nil
 }
 
-// doubts returns why the runs could not show a drop. They reveal nothing about the outcome of held-out tasks.
+// doubts returns the reason why the runs could not show a drop. They reveal nothing about the outcome of held-out
+// tasks.
 func (c *Comparison) doubts(d stats.Design, partial bool) (out []string) {
 	for _, s := range []Side{c.Base, c.Candidate} {
 		if s.Missing > 0 && !partial {

@@ -39,8 +39,8 @@ type Grader struct {
 	// Command is a program that judges, run like a checker. It reads a [judged] as JSON. It passes the work by ending
 	// with 0, or prints a score with a reason, as a rubric's model does.
 	Command []string `toml:"command"`
-	// Rubric is the text by which a model judges; Model is that model. It is meaningless before it is calibrated, see
-	// 'inspan eval calibrate'.
+	// Rubric is the criterion for a model that judges; Model is that model. It is meaningless before it is
+	// calibrated, see 'inspan eval calibrate'.
 	Rubric string  `toml:"rubric"`
 	Model  string  `toml:"model"`
 	Pass   float64 `toml:"pass"` // least score of a command or rubric, from 0 to 1; 0 means 0.5
@@ -209,7 +209,7 @@ func (s *seen) ran(match *regexp.Regexp) (passed bool, note string) {
 	return false, note
 }
 
-// failed names calls that failed and should not, or the other way round; empty: there are none.
+// failed names calls that failed and should not, or the other way round; empty means there are none.
 func (s *seen) failed(want []int) string {
 	var wrong []string
 	for i, c := range s.calls {
@@ -223,7 +223,7 @@ func (s *seen) failed(want []int) string {
 	return strings.Join(wrong, "\n")
 }
 
-// touched names a file that the agent had to leave alone and changed; empty: there is none.
+// touched names a file that the agent had to leave alone and changed; empty means there is none.
 func (s *seen) touched(globs []string, t *Task, p place) string {
 	is := func(path string) bool {
 		return slices.ContainsFunc(globs, func(glob string) bool { return doublestar.MatchUnvalidated(glob, path) })
@@ -340,7 +340,7 @@ func parseGrade(said string) (score float64, why string, err error) {
 	return *grade.Score, words.OneLine(grade.Why, 300), nil
 }
 
-// objectIn returns the JSON object among the words of a model; empty: there is none.
+// objectIn returns the JSON object among the words of a model; empty means there is none.
 func objectIn(said string) string {
 	from, to := strings.Index(said, "{"), strings.LastIndex(said, "}")
 	if from < 0 || to < from {

@@ -39,7 +39,7 @@ type harborSpec struct {
 	} `toml:"environment"`
 }
 
-// openHarbor reads a task folder of Harbor. Its environment is an image, or the files beside a Dockerfile whose
+// openHarbor reads a task folder of Harbor. Its environment is an image, or the files next to a Dockerfile whose
 // only steps copy them; for all others use the adapter for Harbor.
 func openHarbor(dir string) (*Task, error) {
 	at := filepath.Join(dir, taskFile)

@@ -56,8 +56,8 @@ type Agreement struct {
 // Outcomes is the name that [Calibrate] gives to the outcome of trials.
 const Outcomes = "the outcome"
 
-// Calibrate compares graders with people's verdicts on the same trials. Only trials count that have a label and
-// are not [Broken].
+// Calibrate compares graders with people's verdicts on the same trials. Only trials with a label count and are not
+// [Broken].
 func Calibrate(run *Run, labels map[string]Label) (list []Agreement) {
 	at := map[string]int{}
 	add := func(grader string, says, person bool) {

@@ -90,7 +90,7 @@ type Book struct {
 	open      map[string]Entry
 }
 
-// The rates at which a proposal moves on.
+// The error rates of the steps of a proposal.
 const (
 	Screen  = 0.10 // one-sided p on dev above which held-out tasks are not looked at
 	Promote = 0.05 // chance that any of the useless proposals is promoted, for each suite
@@ -117,7 +117,7 @@ func (b *Book) Proposal(id string) (*Proposal, error) {
 	return nil, fmt.Errorf("there is no proposal %q", id)
 }
 
-// Since returns when a proposal took a step; zero: it has not.
+// Since returns when a proposal took a step; zero means it has not.
 func (b *Book) Since(id string, step Step) time.Time {
 	for _, e := range b.Entries {
 		if e.Proposal == id && e.Step == step {
@@ -406,8 +406,8 @@ func (b *Book) next(e Entry) Entry {
 	return e
 }
 
-// Best returns the proposal to look at next: of those that are better on dev and were not looked at yet, the
-// one that gains most. Nil: there is none.
+// Best returns the proposal to look at next: of those that are better on dev and were not looked at yet, the one
+// that gains most. Nil means there is none.
 func (b *Book) Best() *Proposal {
 	var best *Proposal
 	for _, p := range b.Proposals() {

@@ -675,10 +675,11 @@ func appended(t *testing.T, l store.Log, bodies []event.Body) {
 	}
 }
 
-// TestQuietCommits checks that a reverted commit counts against the session that made it, also if git did not print it.
+// TestQuietCommits checks that a reverted commit counts against the session that made it, even if git did not print
+// it.
 func TestQuietCommits(t *testing.T) {
 	for date, reverted := range map[string]bool{"": true, "2001-01-01T00:00:00Z": false} {
-		t.Setenv("GIT_COMMITTER_DATE", date) // empty: now
+		t.Setenv("GIT_COMMITTER_DATE", date) // empty means now
 		var sessions store.Memory
 		repo := t.TempDir()
 		git := func(args ...string) string {

@@ -21,7 +21,7 @@ import (
 )
 
 // Night is one pass of learning without a person. A model proposes a change of a file because of work that went
-// wrong, trials of dev tasks and held-out tasks decide about it, and canaries are watched. Each stage is recorded
+// wrong, trials of dev tasks and held-out tasks decide on it, and canaries are watched. Each stage is recorded
 // before it begins, so that a night that was killed continues. It is stored as evals/nights/ID.json.
 type Night struct {
 	ID       string    `json:"id"`
@@ -43,7 +43,7 @@ type Night struct {
 	Proposal string   `json:"proposal,omitempty"` // that this night is about; empty: there is none yet
 	Dev      Pair     `json:"dev,omitzero"`
 	HeldOut  Pair     `json:"held_out,omitzero"`
-	// Carried is what these runs had cost when the night began, if it continues with the undecided proposal of an
+	// Carried is the cost of these runs when the night began, if it continues with the undecided proposal of an
 	// earlier one.
 	Carried float64 `json:"carried,omitempty"`
 	// Changed are the proposals whose state this night has changed, other than Proposal: canaries that were kept or
@@ -103,7 +103,7 @@ func (f Folder) LockNights(ctx context.Context) (io.Closer, error) {
 	return lock, nil
 }
 
-// Spent returns what a night has cost so far, in US dollars: its trials, and the sessions that proposed. The cost of
+// Spent returns the cost of a night so far, in US dollars: its trials, and the sessions that proposed. The cost of
 // an earlier night whose proposal it continues with is that night's.
 func (n *Night) Spent(ctx context.Context, f Folder, costOf func(ctx context.Context, session string) (float64, error)) (total float64, err error) {
 	for _, id := range n.Asked {
@@ -133,9 +133,9 @@ const (
 	recent       = 14 * 24 * time.Hour
 )
 
-// Feedback writes what went wrong lately, for a model that looks for an improvement: in the newest sessions of a
-// workspace that ended badly, and in the last run of dev or train tasks of the suite. It writes nothing if nothing
-// did. Trials and the work of subagents are left out; of held-out tasks nothing is ever written.
+// Feedback writes recent failures, for a model that looks for an improvement: in the newest sessions of a workspace
+// that ended badly, and in the last run of dev or train tasks of the suite. It writes nothing if nothing did.
+// Trials and the work of subagents are left out; of held-out tasks nothing is ever written.
 func (f Folder) Feedback(ctx context.Context, out io.Writer, sessions store.Store, root, suite string, now time.Time) error {
 	signals, err := Signals(ctx, sessions, now.Add(-recent), "")
 	if err != nil {
@@ -241,7 +241,8 @@ func ReadSuggestion(answer string) (p Suggestion, err error) {
 	return p, nil
 }
 
-// Page writes what a night has tried, kept and thrown away, for the person who looks at it in the morning.
+// Page writes a report of the changes that a night has tried, kept and discarded, for the person who looks at it in
+// the morning.
 func (n *Night) Page(out io.Writer, book *Book, spent float64) error {
 	when := "since " + n.Began.Local().Format(time.DateTime)
 	if !n.Ended.IsZero() {
@@ -275,7 +276,7 @@ func (n *Night) Page(out io.Writer, book *Book, spent float64) error {
 	return nil
 }
 
-// evidence says what trials have shown about the proposal of a night.
+// evidence describes the results of the trials of a night's proposal.
 func (n *Night) evidence(book *Book) string {
 	said := "not tried on dev tasks"
 	for _, e := range book.Entries {
@@ -294,7 +295,7 @@ func (n *Night) evidence(book *Book) string {
 	return said
 }
 
-// Reads returns the content of the file of a night; empty: there is no such file.
+// Reads returns the content of the file of a night; empty means there is no such file.
 func (n *Night) Reads() (string, error) {
 	path := filepath.Join(n.Root, filepath.FromSlash(n.File))
 	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {

@@ -16,8 +16,8 @@ import (
 // Formats returns the formats of a report.
 func Formats() []string { return []string{"md", "html", "json"} }
 
-// Report writes comparisons in one of the [Formats]. Pages is the address of a web page of sessions, for links
-// to events; empty: no links.
+// Report writes comparisons in one of the [Formats]. Pages is the address of a web page of sessions, for links to
+// events; empty means no links.
 func Report(out io.Writer, format string, cs []Comparison, pages string) error {
 	switch format {
 	case "json":

@@ -277,7 +277,8 @@ func within(t *testing.T) (tasks []*eval.Task) {
 	return tasks
 }
 
-// TestSmallWindow has tasks of the oracle done in a window of 8,192 tokens, also those whose results are longer.
+// TestSmallWindow has tasks of the oracle done in a window of 8,192 tokens, including those whose results are
+// longer.
 func TestSmallWindow(t *testing.T) {
 	tasks := within(t)
 	if len(tasks) < 10 {

@@ -28,7 +28,7 @@ import (
 type Runner struct {
 	Table   *running.Table
 	Program string // runs the trials, see [running.Table.Detach]
-	Jobs    int    // concurrent trials; 0: one
+	Jobs    int    // concurrent trials; 0 means one
 	Fresh   bool   // earlier trials of the same content are not reused
 	Keep    bool   // places of trials are not removed
 	// Budget limits the cost of the whole run, in US dollars, and Time the duration of [Runner.Go]. 0 is the
@@ -53,16 +53,16 @@ type Plan struct {
 	Repos    string  // as for [OpenSuite]
 	Config   string  // name
 	Settings []byte  // a settings file
-	Beside   []File  // what trials find beside it, by path
-	Proposal *Change // what the trials include; nil: only settings
+	Beside   []File  // what trials find next to it, by path
+	Proposal *Change // what the trials include; nil means only settings
 	Without  bool    // they have its file without the change
-	Model    string  // empty: that of the settings
+	Model    string  // empty means that of the settings
 	Mode     tool.Mode
 	Flags    []string // of 'inspan run', in addition to model and mode
 	Version  string
-	Split    Split    // empty: all except held-out tasks
+	Split    Split    // empty means all except held-out tasks
 	Only     []string // globs over ids; none: all
-	Tries    int      // 0: one
+	Tries    int      // 0 means one
 	Visible  bool     // the agent may be able to see the checkers
 	Outside  bool     // checkers may run without a sandbox
 }
@@ -120,8 +120,8 @@ func (r *Runner) Begin(p Plan) (*Run, error) {
 	return &h.Run, r.folder().add(h, p.Settings, p.Beside)
 }
 
-// propose gives the trials of a run the file of a proposal. Settings and files beside the person's settings, which are in the
-// folder own, are changed in place. Other files are lent to the workspaces.
+// propose gives the trials of a run the file of a proposal. Settings and files next to the person's settings, which
+// are in the folder own, are changed in place. Other files are lent to the workspaces.
 func (h *header) propose(p *Plan, own string) error {
 	c := *p.Proposal
 	h.Proposal, h.Without, h.Settings = c.ID(), p.Without, h.Pinned
@@ -217,7 +217,7 @@ func (r *Runner) visible(h *header, p Plan) error {
 		"or --visible if you know that it won't look")}
 }
 
-// Go performs the rest of a run, and returns it. An error together with the run says why the run is not
+// Go performs the rest of a run, and returns it. An error together with the run gives the reason why the run is not
 // finished: Go can resume it.
 func (r *Runner) Go(ctx context.Context, id string) (*Run, error) {
 	f := r.folder()

@@ -9,8 +9,8 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// ReadRun reads the folder of a run, such as one that was copied from another machine, and its planned number
-// of tasks; 0: the folder does not say.
+// ReadRun reads the folder of a run, such as one that was copied from another machine, and its planned number of
+// tasks; 0 means the folder does not say.
 func ReadRun(dir string) (r Run, tasks int, err error) {
 	var h header
 	raw, err := keep.Read(filepath.Join(dir, runFile))

@@ -87,7 +87,7 @@ func (c *Comparison) sayPower(s *Says) {
 	}
 }
 
-// promised says what a design finds with a power, or that it finds nothing so often.
+// promised describes the smallest effect that a design finds with a power, or says that there is none.
 func promised(one, none string, d stats.Design, smallest, power float64) (says string, some bool) {
 	design := fmt.Sprintf("With %s and %s ", text.Count(d.Tasks, "task"), text.Counted(d.Tries, "try", "tries"))
 	often := fmt.Sprintf(" in %s of comparisons", share(power))

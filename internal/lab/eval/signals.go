@@ -216,15 +216,14 @@ func (b *Book) Watch(id string, signals []Signal) (Entry, error) {
 	return b.next(e), nil
 }
 
-// Limits above which a session counts as expensive: a multiple of the median of those before it, of which there
-// must be a least number. That median includes both kinds of sessions, so a harmless change makes none more
-// expensive.
+// Limits above which a session counts as expensive: a multiple of the median of those before it, if there are
+// enough of them. That median includes both kinds of sessions, so a harmless change makes none more expensive.
 const (
 	dearTimes  = 2
 	leastCosts = 5
 )
 
-// spent is what sessions cost. Tokens count where they have no price.
+// spent is the cost of sessions. Tokens count where they have no price.
 type spent struct{ dollars, tokens []float64 }
 
 func (b spent) dear(s *Signal) bool {

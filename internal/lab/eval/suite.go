@@ -28,7 +28,7 @@ type Suite struct {
 	Name   string
 	Path   string // folder or file from which it was read
 	Digest string // of all its content except the pin, sha256 in hex
-	Pin    string // the required digest; empty: any
+	Pin    string // the required digest; empty means any
 	// Open says that the checkers are not secret, since no model takes part: the tasks may be tried where the
 	// agent could see them.
 	Open  bool
@@ -265,7 +265,7 @@ func Pin(path string) (string, error) {
 	return s.Digest, keep.Write(file, append(line, unpinned(suiteFile, data)...))
 }
 
-// unpinned returns suite.toml without its pin, which can't be a part of what it pins.
+// unpinned returns suite.toml without its pin, because a pin can't cover itself.
 func unpinned(name string, data []byte) []byte {
 	if name != suiteFile {
 		return data
@@ -280,8 +280,7 @@ func unpinned(name string, data []byte) []byte {
 	return out
 }
 
-// folderDigest returns the digest of a folder's content. As, if not nil, returns the content by which a file
-// counts.
+// folderDigest returns the digest of a folder's content. As, if not nil, returns the content that counts instead.
 func folderDigest(dir string, as func(name string, data []byte) []byte) (string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -36,22 +36,22 @@ type Task struct {
 	ID     string   // within its suite
 	Title  string   //
 	Tags   []string //
-	Split  Split    // empty: it counts as Dev
+	Split  Split    // empty means it counts as Dev
 	Prompt string   // the agent's prompt
 	Digest string   // of its content, sha256 in hex
 
-	Files string      // folder copied into the workspace; empty: none
+	Files string      // folder copied into the workspace; empty means none
 	Texts [][2]string // paths and contents of files written there
-	Clone Clone       // repository cloned there; zero: none
-	Image string      // image in which commands run; empty: this machine
+	Clone Clone       // repository cloned there; zero means none
+	Image string      // image in which commands run; empty means this machine
 	Needs []string    // programs of this machine, without which the task can't be tried
 	Flags []string    // of 'inspan run', in addition to those of the run
 	Port  bool        // PORT in Prompt, Texts and Check stands for a free port
 	Moved bool        // so do /app, /tests and /logs/verifier, and files of Check, for the folders of the trial
 
 	MaxTime  time.Duration
-	MaxCost  float64 // US dollars; 0: no limit
-	MaxTurns int     // 0: that of the settings
+	MaxCost  float64 // US dollars; 0 means no limit
+	MaxTurns int     // 0 means that of the settings
 
 	Check   Checker
 	Graders []Grader
@@ -63,13 +63,13 @@ type Clone struct{ From, Commit string }
 // Checker decides whether a task was done. It runs after the agent has exited, with the workspace as its
 // folder; the variable CHECK names the folder that was copied for it.
 type Checker struct {
-	Folder   string         // folder to copy; empty: none
+	Folder   string         // folder to copy; empty means none
 	Commands [][]string     // each must end with 0, in this order
 	Patch    string         // applied to the workspace first
 	Answer   string         // instead of commands: the required last message of the agent
 	Match    *regexp.Regexp // instead of Answer: a pattern for it
 	Asserts  []*Assert      // instead of Answer: conditions that must all hold
-	Reward   string         // file below the copied folder in which the commands leave a score; empty: none
+	Reward   string         // file below the copied folder in which the commands leave a score; empty means none
 	MaxTime  time.Duration
 	Open     bool // it reaches processes that the agent left running, so it runs without a sandbox
 }

@@ -34,7 +34,7 @@ type Trial struct {
 	Checks []Check `json:"checks,omitempty"` // of the graders, in the order of the task
 	// Printed is the end of the checker's output.
 	Printed string `json:"printed,omitempty"`
-	// Patch is the agent's change of the repository of its task, as a diff; nil: the task has none.
+	// Patch is the agent's change of the repository of its task, as a diff; nil means the task has none.
 	Patch  *string `json:"patch,omitempty"`
 	Cached bool    `json:"cached,omitempty"` // taken from an earlier trial with the same content
 }
@@ -72,7 +72,7 @@ type Run struct {
 	Began   time.Time `json:"began"`
 
 	// Proposal is the id of a proposal whose file the trials had in their workspaces, or whose change their
-	// settings had, with the change or without it; empty: there was none. Settings is the digest of the
+	// settings had, with the change or without it; empty means there was none. Settings is the digest of the
 	// settings then, without the change.
 	Proposal string `json:"proposal,omitempty"`
 	Without  bool   `json:"without,omitempty"`

@@ -1,7 +1,7 @@
 // Package recursion_test reproduces by simulation what can be of recursive language models (arXiv 2512.24601): the
-// machine is the real one (programs, requests, limits, log), the models are simulated. The root is a fixed program, the
-// leaf an oracle of known error. So the figures show what decompositions do to errors and costs, and not whether a model
-// finds a good one.
+// machine is the real one (programs, requests, limits, log), the models are simulated. The root is a fixed program,
+// the leaf an oracle of known error, so the figures show what decompositions do to errors and costs, and not
+// whether a model finds a good one.
 package recursion_test
 
 import (
@@ -126,7 +126,7 @@ type outcome struct {
 	why      string
 }
 
-// play runs programs over sources in a session of the real machine, with a leaf behind it.
+// play runs programs over sources in a session of the real machine, with a leaf after it.
 func play(t testing.TB, l *leaf, sources map[string]string, asks int, codes ...string) outcome {
 	t.Helper()
 	root := t.TempDir()

@@ -49,7 +49,7 @@ func (i Interval) Unseen(n int, level, least, most float64) Interval {
 func expanded(tail float64, n int) float64 {
 	nu := float64(n - 1)
 	x := mathext.InvRegIncBeta(nu/2, 0.5, 2*tail)
-	t := math.Sqrt(nu * (1 - x) / x) // Student's t, as its square is a ratio of these
+	t := math.Sqrt(nu * (1 - x) / x) // Student's t, because its square is a ratio of these
 	return phi(-t * math.Sqrt(float64(n)/nu))
 }
 
@@ -63,7 +63,7 @@ func percentile(sorted []float64, p float64) float64 {
 	return sorted[low]
 }
 
-// Median returns the median of values, of which there is at least one.
+// Median returns the median of one or more values.
 func Median(values []float64) float64 {
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)

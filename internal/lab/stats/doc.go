@@ -2,8 +2,8 @@
 // an observed one is more than chance, and how sure an estimate is. It only computes; the caller supplies the
 // source of randomness.
 //
-// The unit is the task: trials of one task resemble each other, so intervals and tests draw, flip and count
-// whole tasks. docs/decisions/051-evaluation.md says why each method was chosen.
+// The unit is the task: trials of one task resemble each other, so intervals and tests draw, flip and count whole
+// tasks. docs/decisions/051-evaluation.md gives the reason why each method was chosen.
 package stats
 
 import "math"

@@ -13,7 +13,7 @@ type Flips struct {
 }
 
 // grid is the number of steps into which a difference of 1 is divided. It is exact for up to ten tries of each
-// side. Rounding finer ones leaves the test exact, as both signs are rounded alike.
+// side. Rounding finer ones leaves the test exact, because both signs are rounded alike.
 const grid = 2520
 
 // NewFlips makes a test from differences of shares, one for each task, from -1 to 1.

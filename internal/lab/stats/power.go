@@ -65,7 +65,7 @@ func (d Design) Fewest() int {
 	return max(1, int(math.Ceil(math.Log2(2/d.alpha())-1e-12)))
 }
 
-// FewTasks is the number of tasks from which the power of repeats is right within 3 points.
+// FewTasks is the minimum number of tasks for the power of repeats to be right within 3 points.
 const FewTasks = 50
 
 // Power returns the chance that the comparison finds an effect, in shares of tasks that pass.

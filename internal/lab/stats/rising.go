@@ -11,9 +11,9 @@ import (
 // failure falls into the arm with the probability of its share. The evidence compares that with larger
 // probabilities, all equally likely at first.
 //
-// It may be checked after each failure: if both arms are alike, the chance that it ever reaches 1/alpha is at
-// most alpha (Ville 1939; Robbins 1970, a mixture of likelihood ratios). So it holds at any time and needs no
-// plan, but takes more cases than [Flips.Sequential].
+// It may be checked after each failure: if both arms are alike, the chance that it ever reaches 1/alpha is at most
+// alpha (Ville 1939; Robbins 1970, a mixture of likelihood ratios), so it holds at any time and needs no plan, but
+// takes more cases than [Flips.Sequential].
 func Rising(inArm, all int, share float64) (evidence float64) {
 	if share <= 0 || share >= 1 || inArm > all {
 		return 0

@@ -34,11 +34,11 @@ type crew struct {
 	Members int
 	Tasks   int
 	Files   int           // that the tasks change, in turn
-	Chain   int           // each task comes after the one so many before it; 0: none
+	Chain   int           // each task comes after the one so many before it; 0 means none
 	Takes   time.Duration // a request to a model
 	Dies    float64       // probability that a request ends its member
 	Lies    float64       // probability that a member says at once that a task is done
-	Cost    float64       // limit of the tree, US dollars; 0: none
+	Cost    float64       // limit of the tree, US dollars; 0 means none
 	Hops    int           // instead of tasks: how often the members, idle in between, hand a token on
 	Dir     string        // of the sessions
 	Root    string        // of the repository
@@ -70,7 +70,8 @@ func (c crew) lay() error {
 	return nil
 }
 
-// mind is the model of the lead and of all members. It is a function of the request, as it would be after a restart.
+// mind is the model of the lead and of all members. It is a function of the request, as it would be after a
+// restart.
 type mind struct{ crew }
 
 func (m mind) Info() llm.Info {

@@ -205,8 +205,8 @@ func (c crew) run(t *testing.T, kills int) (id string, killed int) {
 	}
 }
 
-// TestTokens checks that members which idle hand a token on, message by message, while their process is killed again and
-// again: each message arrives once, and nobody waits for one that never comes.
+// TestTokens checks that members which idle hand a token on, message by message, while their process is killed
+// again and again: each message arrives once, and no one waits for one that never comes.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	kills := map[bool]int{false: 4, true: 50}[*update]

@@ -13,7 +13,7 @@ import (
 	"github.com/inspan/inspan/internal/safety/secret"
 )
 
-// findings is what a settings file would do.
+// findings are the effects that a settings file would have.
 type findings struct {
 	lines []string // for people
 	words []word   // that could name files of the workspace

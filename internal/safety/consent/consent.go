@@ -29,8 +29,8 @@ import (
 // A file that can't be trusted (damaged, of a later version, or writable by others) is an error that names the
 // file and the remedy. Callers treat that as no consent.
 type Store struct {
-	// Dir is a folder that no tool can reach. It is created when first needed, for this user only. Empty: every
-	// method returns an error.
+	// Dir is a folder that no tool can reach. It is created when first needed, for this user only. Empty means
+	// every method returns an error.
 	Dir string
 
 	mu    sync.Mutex
@@ -128,9 +128,9 @@ func (a Approval) holds(root string) bool {
 	return a.Scope == event.ScopeAlways || a.Scope == event.ScopeProject && a.Root == root
 }
 
-// Revoke removes a rule as far as it applies in the workspace root, and returns the number of removed
-// approvals: afterwards Approvals(root) doesn't contain it. So a rule that was always allowed is removed
-// everywhere. Root "" means all roots.
+// Revoke removes a rule as far as it applies in the workspace root, and returns the number of removed approvals:
+// afterwards Approvals(root) doesn't contain it, so a rule that was always allowed is removed everywhere. Root ""
+// means all roots.
 func (s *Store) Revoke(ctx context.Context, rule, root string) (n int, err error) {
 	if root != "" {
 		if root, err = former(root); err != nil {

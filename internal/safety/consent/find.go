@@ -19,7 +19,7 @@ const (
 	maxContent = 1 << 20   // bytes of one file
 	maxEntries = 1000      // files and folders of all items together
 	maxDepth   = 20        // nested folders below an item
-	maxParsed  = 128 << 10 // bytes of a file that is parsed to show what it runs
+	maxParsed  = 128 << 10 // bytes of a file that is parsed to show the programs it runs
 	maxNamed   = 4000      // words of command lines that could name files of the workspace
 )
 
@@ -29,7 +29,7 @@ const (
 //   - in .inspan: a config.toml that does more than tighten rules, all of hooks as one item, each entry of tools, agents, workflows and plugins, each skill that has more than markdown, and everything else that is not markdown
 //   - .mcp.json, .claude/settings.json, .claude/settings.local.json, and each entry of .claude/skills that has more than markdown
 //   - in .inspan/memory: MEMORY.md and each topic that has any text, an item each, since their text goes into prompts; files being written there are left out
-//   - files of the workspace that command lines in these name, such as the script of a hook. What such a file runs or loads is not followed
+//   - files of the workspace that command lines in these name, such as the script of a hook. Files that it runs or loads are not followed
 //
 // Markdown that is executable, or starts like a script, does not count as such.
 //

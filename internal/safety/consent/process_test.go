@@ -371,7 +371,7 @@ func TestUnreadable(t *testing.T) {
 	for _, name := range []string{".mcp.json", ".inspan/hooks/x.sh", ".inspan/tools/a", ".inspan/tools/b", ".claude/skills/s/x.sh"} {
 		write(t, root, name, "{}")
 	}
-	for dir := root; dir != filepath.Dir(os.TempDir()); dir = filepath.Dir(dir) { // the child is somebody else
+	for dir := root; dir != filepath.Dir(os.TempDir()); dir = filepath.Dir(dir) { // the child is someone else
 		if info, err := os.Stat(dir); err == nil && info.Mode()&0o005 != 0o005 && strings.HasPrefix(dir, os.TempDir()+"/") {
 			chmod(t, dir, 0o755)
 		}

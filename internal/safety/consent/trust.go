@@ -37,9 +37,9 @@ const (
 type Item struct {
 	// Path is relative to the root, with slashes; that of a folder ends in one.
 	Path string
-	// Digest is the SHA-256 of the content in hexadecimal. For a folder it is over the sorted paths and digests
-	// of all files below it; for a link over its target and the content there. Empty: the content is unknown,
-	// so the item can't be trusted, and Runs says why.
+	// Digest is the SHA-256 of the content in hexadecimal. For a folder it is over the sorted paths and digests of
+	// all files below it; for a link over its target and the content there. Empty means the content is unknown, so
+	// the item can't be trusted, and Runs gives the reason why.
 	Digest string
 	// Runs lists what the item would start or set, one line each, as far as its content tells: the exact
 	// command line, its folder, and the names of environment variables. It is for people; a script can do
@@ -229,8 +229,8 @@ func (s *Store) differs(items []Item, sum string) error {
 		strings.Join(paths, ", "), errChanged)
 }
 
-// Runs reports whether the programs in a workspace file may run: the person trusts it, and all other content
-// that could run there, as it could run them too.
+// Runs reports whether the programs in a workspace file may run: the person trusts it, and all other content that
+// could run there, because it could run them too.
 func (r Review) Runs(path string) bool {
 	return len(r.New)+len(r.Changed) == 0 && slices.ContainsFunc(r.Trusted, func(i Item) bool { return i.Path == path })
 }

@@ -39,7 +39,7 @@ func (s *Store) Wrote(ctx context.Context, root, session string, files map[strin
 }
 
 // Author returns the session that wrote exactly this content to a path without links, in any workspace, if no
-// person has trusted the content; empty: unknown.
+// person has trusted the content; empty means unknown.
 func (s *Store) Author(path string, content []byte) (session string, err error) {
 	list, err := s.unconfirmed()
 	for _, w := range list {

@@ -17,7 +17,7 @@ type Translated struct {
 	Action tool.Action
 	Text   string   // as written
 	Rules  []string // the equivalent rules of inspan; none: see Why
-	Wider  string   // why the rules cover more than the original; empty: they don't
+	Wider  string   // why the rules cover more than the original; empty means they don't
 	Why    string   // why it is not understood
 }
 
@@ -37,7 +37,7 @@ type Limit struct {
 	Mode    tool.Mode   // the mode that it excludes
 	Servers ServerLimit // the servers that it excludes
 	NoAllow bool        // allow rules don't apply, except those of an organisation
-	How     string      // its effect here; empty: none
+	How     string      // its effect here; empty means none
 }
 
 // ServerLimit excludes MCP servers.

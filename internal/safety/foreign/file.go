@@ -22,9 +22,9 @@ func Unmarshal(data []byte, into any) error {
 	return err
 }
 
-// Plain returns the JSON in another program's file, without the extensions that these programs and their
-// editors accept: a byte order mark, comments, and trailing commas. All readers of such a file use it, so that
-// what is shown, what applies and what runs is the same. The error says that it is not text.
+// Plain returns the JSON in another program's file, without the extensions that these programs and their editors
+// accept: a byte order mark, comments, and trailing commas. All readers of such a file use it, so that people see
+// exactly the content that applies and runs. The error says that it is not text.
 func Plain(data []byte) ([]byte, error) {
 	switch {
 	case bytes.HasPrefix(data, []byte("\xff\xfe")), bytes.HasPrefix(data, []byte("\xfe\xff")):

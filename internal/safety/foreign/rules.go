@@ -49,7 +49,7 @@ func toolOf(text string) string {
 // claudeTools returns the tools that Claude Code's rules name.
 func claudeTools() []string { return append(Names(), "NotebookEdit", "Skill", "AskUserQuestion") }
 
-// claudeName returns Claude Code's name for a tool of Codex, opencode or Gemini; empty: there is none, or
+// claudeName returns Claude Code's name for a tool of Codex, opencode or Gemini; empty means there is none, or
 // inspan has a tool or an effect of that name.
 func claudeName(name string) string {
 	switch name {

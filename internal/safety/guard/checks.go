@@ -29,7 +29,7 @@ type Check struct {
 	On   string `json:"on" toml:"on"`     // [OnCall], [OnInput], [OnOutput] or [OnResult]
 	// Pattern is a regular expression in RE2 syntax, which may match anywhere. (?i) at its start ignores case.
 	Pattern string `json:"pattern" toml:"pattern"`
-	// Tool is a glob over names of tools, for OnCall and OnResult; empty: all.
+	// Tool is a glob over names of tools, for OnCall and OnResult; empty means all.
 	Tool string `json:"tool,omitempty" toml:"tool"`
 	// Action is Deny (also if empty) or, for OnCall, Ask. A denied result is withheld and replaced by a
 	// sentence.

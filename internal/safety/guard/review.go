@@ -34,8 +34,8 @@ const (
 // rambles, takes too long or has cost too much, a call of High risk asks (it fails closed), and one of Medium
 // risk is left to the other judges; both say why.
 //
-// The model reads the call, which may have been written to mislead it. So a review is not a security boundary;
-// see the package.
+// The model reads the call, which may have been written to mislead it, so a review is not a security boundary; see
+// the package.
 //
 // The same question (the call with its effects, mode, task and folder) is asked once, even if it comes from
 // several goroutines at once. The last 256 clear replies are remembered. It is safe for concurrent use; do not
@@ -43,13 +43,13 @@ const (
 type Reviewer struct {
 	// Model reviews. Nil counts as always failing. It should be wrapped for retries, within Timeout.
 	Model llm.Model
-	// MaxCost bounds the total cost of reviews, in US dollars; 0: no limit. Once it is reached nothing more is
+	// MaxCost bounds the total cost of reviews, in US dollars; 0 means no limit. Once it is reached nothing more is
 	// sent; requests in progress may exceed it. A model without a known price costs nothing.
 	MaxCost float64
-	// Timeout bounds one review; 0: 30 seconds.
+	// Timeout bounds one review; 0 means 30 seconds.
 	Timeout time.Duration
 	// Allows is the mode in which it answers the mode's questions in place of an absent person: see
-	// [tool.Verdict.Grant]. Empty: none.
+	// [tool.Verdict.Grant]. Empty means none.
 	Allows tool.Mode
 
 	scale  Scale
@@ -237,7 +237,7 @@ func (r *Reviewer) affordable() error {
 	return nil
 }
 
-// stream sends the request. The cost of a failed stream is estimated, as it will be charged.
+// stream sends the request. The cost of a failed stream is estimated, because it will be charged.
 func (r *Reviewer) stream(ctx context.Context, req llm.Request) (reply *llm.Reply, a answer, err error) {
 	info, got, began := r.Model.Info(), 0, time.Now()
 	spend := func(route string, u llm.Usage, cause llm.Kind) {

@@ -6,10 +6,10 @@ import (
 	"net/netip"
 )
 
-// Denied returns why an address must not be dialled, or "" if it may be. It denies everything except public
-// unicast addresses, according to the IANA special-purpose registries (RFC 6890 and its successors), the
-// metadata services of clouds, and IPv6 addresses that contain a denied IPv4 address. The reason does not
-// contain the address, and nothing is looked up; [Guard] handles addresses of this machine's own interfaces.
+// Denied returns the reason why an address must not be dialled, or "" if it may be. It denies everything except
+// public unicast addresses, according to the IANA special-purpose registries (RFC 6890 and its successors), the
+// metadata services of clouds, and IPv6 addresses that contain a denied IPv4 address. The reason does not contain
+// the address, and nothing is looked up; [Guard] handles addresses of this machine's own interfaces.
 func Denied(ip netip.Addr) string {
 	switch {
 	case !ip.IsValid():

@@ -10,9 +10,8 @@
 //   - No connection is reused and no proxy is taken from the environment, so there is no way around a check.
 //   - Responses are bounded in bytes, before and after decompression, and in time. They are data; code that shows them marks and escapes them.
 //
-// The guard can't detect an address behind the translator of a network with its own NAT64 prefix, or the host
-// name inside an encrypted tunnel. A process that may reach one host of a shared front end may reach all hosts
-// behind it.
+// The guard can't detect an address behind the translator of a network with its own NAT64 prefix, or the host name
+// inside an encrypted tunnel. A process that may reach one host of a shared front end may reach all hosts after it.
 package netguard
 
 import "fmt"

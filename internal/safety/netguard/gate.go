@@ -1,12 +1,12 @@
 package netguard
 
-// The gate protects those of our servers that others can reach.
+// The gate protects servers of inspan that other programs can reach.
 //
-// A server on this machine can be reached by every program on it, and by every web page that its user has open:
-// a page can send requests to 127.0.0.1, and with a name that changes its address it can even read the
-// responses. So each request must prove its origin ([Gate]), the token is a 256-bit secret in a file that only
-// its owner can read ([Token]), and no server listens to other machines by accident ([Gate.Listen]). A request
-// is checked in this order:
+// A server on this machine can be reached by every program on it, and by every web page that its user has open: a
+// page can send requests to 127.0.0.1, and with a host name whose address changes it can even read the responses.
+// So each request must prove its origin ([Gate]), the token is a 256-bit secret in a file that only its owner can
+// read ([Token]), and no server listens to other machines by accident ([Gate.Listen]). A request is checked in this
+// order:
 //
 //	Host             a loopback name or address with our port, or one of Hosts    403
 //	Origin           none, our own, or one of Origins                             403
@@ -41,7 +41,7 @@ const PrincipalHeader = "Inspan-Principal"
 // Gate defines who may use a server. The zero value needs no token and accepts requests to loopback names and
 // addresses. Do not change it once it is in use; it is safe for concurrent use if Who is.
 type Gate struct {
-	// Who returns the owner of a token. It should take the same time for every wrong one; see [One]. Nil: no
+	// Who returns the owner of a token. It should take the same time for every wrong one; see [One]. Nil means no
 	// token is needed, which is for loopback addresses only, and admits every program on this machine.
 	Who func(token string) (principal string, ok bool)
 	// Hosts are further accepted values of the Host header, "name" or "name:port": those of a proxy before the
@@ -52,10 +52,10 @@ type Gate struct {
 	Origins []string
 	// Open are paths for GET requests without a token. A browser may follow a link from another site to them.
 	Open []string
-	// Signed are paths for POST requests without a token, as the handler verifies a signature. A * as a part of
-	// a path matches any name.
+	// Signed are paths for POST requests without a token, because the handler verifies a signature. A * as a part
+	// of a path matches any name.
 	Signed []string
-	// Trusted are paths that accept requests without a token and with any host name, as something in front of
+	// Trusted are paths that accept requests without a token and with any host name, because something in front of
 	// the server has authenticated the sender. The principal is As.
 	Trusted []string
 	As      string
@@ -93,7 +93,7 @@ func Principal(h http.Header) string { return h.Get(PrincipalHeader) }
 // Refuse. Next sees the principal instead of the token.
 func (g *Gate) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if status, why := g.from(r); status != 0 {
+		if status, why := g.checkOrigin(r); status != 0 {
 			g.refuse(w, status, why)
 			return
 		}
@@ -103,16 +103,16 @@ func (g *Gate) Wrap(next http.Handler) http.Handler {
 			g.refuse(w, http.StatusUnauthorized, "a valid bearer token is needed in the Authorization header; yours is missing, unknown, removed or expired")
 			return
 		}
-		if status, why := g.content(r); status != 0 {
+		if status, why := g.checkContent(r); status != 0 {
 			g.refuse(w, status, why)
 			return
 		}
-		next.ServeHTTP(w, g.passed(w, r, principal))
+		next.ServeHTTP(w, g.forwarded(w, r, principal))
 	})
 }
 
-// passed returns the request for the handler.
-func (g *Gate) passed(w http.ResponseWriter, r *http.Request, principal string) *http.Request {
+// forwarded returns the request for the handler.
+func (g *Gate) forwarded(w http.ResponseWriter, r *http.Request, principal string) *http.Request {
 	in := *r
 	in.Header = r.Header.Clone()
 	in.Header.Del("Authorization")
@@ -132,8 +132,8 @@ func (g *Gate) passed(w http.ResponseWriter, r *http.Request, principal string) 
 
 func (g *Gate) limit() int64 { return cmp.Or(g.MaxBody, maxBody) }
 
-// from checks the origin of a request, and returns why it is rejected; 0: accepted.
-func (g *Gate) from(r *http.Request) (status int, why string) {
+// checkOrigin checks the origin of a request, and returns the reason why it is rejected; 0 means accepted.
+func (g *Gate) checkOrigin(r *http.Request) (status int, why string) {
 	if !g.host(r) && !matches(g.Trusted, r.URL.Path) {
 		return http.StatusForbidden, "the Host header does not name this server; start it with --host NAME (or NAME:PORT) to allow that name"
 	}
@@ -146,16 +146,16 @@ func (g *Gate) from(r *http.Request) (status int, why string) {
 		return http.StatusForbidden, "web pages of this origin may not send requests here"
 	}
 	for _, site := range r.Header.Values("Sec-Fetch-Site") {
-		if site != "same-origin" && site != "none" && !invited && !g.linked(r) {
+		if site != "same-origin" && site != "none" && !invited && !g.followsLink(r) {
 			return http.StatusForbidden, "web pages of other sites may not send requests here"
 		}
 	}
 	return 0, ""
 }
 
-// linked reports whether a browser follows a link to an open path: then the page with the link can't read the
+// followsLink reports whether a browser follows a link to an open path: then the page with the link can't read the
 // response.
-func (g *Gate) linked(r *http.Request) bool {
+func (g *Gate) followsLink(r *http.Request) bool {
 	return g.open(r) && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
@@ -171,22 +171,22 @@ func matches(patterns []string, at string) bool {
 	})
 }
 
-// isOwn reports whether an origin is that of this server's own pages; the host of the request has been checked. In front
-// of a host that was named, a proxy may add TLS.
+// isOwn reports whether an origin is that of this server's own pages; the host of the request has been checked. A
+// named host may be that of a proxy that adds TLS.
 func (g *Gate) isOwn(r *http.Request, origin string) bool {
 	if strings.EqualFold(origin, "https://"+r.Host) {
-		return r.TLS != nil || g.named(r)
+		return r.TLS != nil || g.isNamedHost(r)
 	}
 	return r.TLS == nil && strings.EqualFold(origin, "http://"+r.Host)
 }
 
-func (g *Gate) named(r *http.Request) bool {
+func (g *Gate) isNamedHost(r *http.Request) bool {
 	return slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, r.Host) })
 }
 
 // host reports whether a request was sent to an accepted host.
 func (g *Gate) host(r *http.Request) bool {
-	if g.named(r) {
+	if g.isNamedHost(r) {
 		return true
 	}
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
@@ -238,8 +238,8 @@ func bodied(r *http.Request) bool {
 	return r.ContentLength != 0 || slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch}, r.Method)
 }
 
-// content checks the content of a request, and returns why it is rejected; 0: accepted.
-func (g *Gate) content(r *http.Request) (status int, why string) {
+// checkContent checks the content of a request, and returns the reason why it is rejected; 0 means accepted.
+func (g *Gate) checkContent(r *http.Request) (status int, why string) {
 	if !bodied(r) {
 		return 0, ""
 	}

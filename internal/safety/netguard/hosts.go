@@ -62,7 +62,7 @@ type pattern struct {
 	any   bool   // *
 	below bool   // *.name
 	name  string // canonical
-	port  int    // 0: every port
+	port  int    // 0 means every port
 }
 
 func (p pattern) covers(name string, port int) bool {

@@ -27,10 +27,10 @@ type Proxy struct {
 	// Refused is called for each denied host, concurrently. The host is as the process wrote it if it has no
 	// canonical form; the reason is for people. May be nil.
 	Refused func(host, reason string)
-	// Swap replaces stand-ins for secrets in requests. Nil: none are replaced.
+	// Swap replaces stand-ins for secrets in requests. Nil means none are replaced.
 	Swap *Swap
-	// Fetches are hosts from which processes may only fetch: other requests get 405, and further data is
-	// removed. It needs a Swap, to inspect encrypted requests.
+	// Processes may only fetch from the hosts in Fetches: other requests get 405, and further data is removed. It
+	// needs a Swap, to inspect encrypted requests.
 	Fetches Hosts
 	// Fetched is called for each request to a host of Fetches, concurrently. May be nil.
 	Fetched func(host string)

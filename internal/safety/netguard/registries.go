@@ -34,7 +34,8 @@ func Unseen() Hosts {
 // 300.
 const mostAddress = 512
 
-// unfetched returns why a request is not a package manager's fetch for an installation; empty: it is one.
+// unfetched returns the reason why a request is not a package manager's fetch for an installation; empty means it
+// is one.
 func unfetched(r *http.Request, u *url.URL) string {
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:

@@ -24,7 +24,7 @@ import (
 // some hosts.
 type Secret struct {
 	StandIn, Value string
-	Hosts          Hosts // nil: every host
+	Hosts          Hosts // nil means every host
 	Header, Body   bool  // where it is replaced: header values, bodies
 }
 
@@ -213,7 +213,7 @@ func (l *single) Close() error { return nil }
 // Addr implements [net.Listener].
 func (l *single) Addr() net.Addr { return l.conn.LocalAddr() }
 
-// begun is a connection from which some data was already read.
+// begun is a connection with some data already read.
 type begun struct {
 	net.Conn
 	from io.Reader

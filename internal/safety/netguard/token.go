@@ -73,7 +73,7 @@ func readToken(path string) (string, error) {
 	return token, CheckToken(token)
 }
 
-// CheckToken returns why a chosen token is not acceptable.
+// CheckToken returns the reason why a chosen token is not acceptable.
 func CheckToken(token string) error {
 	if len(token) < leastToken {
 		return fmt.Errorf("it has %d characters; it needs %d or more that can't be guessed", len(token), leastToken)

@@ -2,8 +2,8 @@ package places
 
 import "strings"
 
-// kind is what a token of a pattern matches. Patterns match bytes, as git's do, so "?" doesn't match a two-byte
-// letter.
+// kind is the class of characters that a token of a pattern matches. Patterns match bytes, as git's do, so "?"
+// doesn't match a two-byte letter.
 type kind uint8
 
 const (

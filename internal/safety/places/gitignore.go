@@ -64,7 +64,7 @@ type pattern struct {
 	dirOnly bool // matches directories only
 	byName  bool // has no slash: matches the last name at any depth
 	literal string
-	tokens  []token // nil: literal is all of it
+	tokens  []token // nil means literal is all of it
 }
 
 // parse parses a line. It returns false for blank lines and comments.

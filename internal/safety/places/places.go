@@ -55,11 +55,11 @@ type Map struct {
 	Hidden, Closed []string
 	// Kept are globs over absolute paths of trusted content that must not change.
 	Kept []string
-	// Look returns the kind of content of a file that is secret only by name. Nil: the name decides.
+	// Look returns the kind of content of a file that is secret only by name. Nil means the name decides.
 	Look func(path string) tool.Content `json:"-"`
 
 	bare  bool   // only inspan's own places, and those closed by rules
-	index *index // nil: slower lookup
+	index *index // nil means slower lookup
 }
 
 // Unguarded returns the map of a mode without guards: only inspan's own places, and those that rules of people
@@ -301,8 +301,8 @@ func inside(dir, path string) bool {
 	return strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == filepath.Separator)
 }
 
-// Named is what the name of a file says in a folder of another: the part of its path that
-// its guard can depend on, wherever it is.
+// Named is the kind of a file by its name, in a folder of another kind: the part of its path that its guard can
+// depend on, wherever it is.
 func Named(path string) string {
 	name, dir := filepath.Base(path), filepath.Base(filepath.Dir(path))
 	if folder, file := fold(dir), fold(name); secretFolder(folder) || guardedPair(folder, file) || dockerLogins(folder, file) {

@@ -5,8 +5,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Close adds to a map the places that rules deny by path alone, read(GLOB) and write(GLOB). So file tools and sandboxes
-// enforce them too, for calls whose effects can't all be known in advance.
+// Close adds to a map the places that rules deny by path alone, read(GLOB) and write(GLOB), so file tools and
+// sandboxes enforce them too, for calls whose effects can't all be known in advance.
 func Close(m places.Map, rules []Rule) places.Map {
 	for _, r := range rules {
 		switch {

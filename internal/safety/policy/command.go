@@ -9,11 +9,11 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// command is a pattern for commands: words, of which the last may be * for any further words. Within a word, * matches
-// any part. Single quotes make * and spaces literal.
+// command is a pattern for commands: words, and perhaps * at the end for any further words. Within a word, *
+// matches any part. Single quotes make * and spaces literal.
 //
-// In an allow rule, the words must equal the first words of the command, and the words up to there must tell what it
-// does. Without a * at the end they must equal all words. A * within a word matches no "..".
+// In an allow rule, the words must equal the first words of the command, and the words up to there must determine
+// its effects. Without a * at the end they must equal all words. A * within a word matches no "..".
 //
 // In a deny or ask rule, the program may be in any folder, options between the words are skipped, and more words may
 // follow after a *. Options may come in any order and place. The rule also matches if the pattern, with * for any text, matches the command as written. If the
@@ -139,7 +139,7 @@ func (c command) mayMatch(e tool.Effect) match {
 	return no
 }
 
-// renames reports whether a command gives the program of the pattern another name, under which no rule would find it.
+// renames reports whether a command gives the program of the pattern another name, so that no rule would find it.
 func (c command) renames(argv []string) bool {
 	if len(c.words) == 0 || c.words[0].glob || !slices.Contains([]string{"cp", "ln", "mv", "install", "link"}, path.Base(argv[0])) {
 		return false

@@ -13,7 +13,7 @@ type Session struct {
 	Mode       tool.Mode // permission mode
 	Walls      tool.Walls
 	Throwaway  bool // see [tool.Env]
-	Unattended bool // nobody answers questions
+	Unattended bool // no one answers questions
 	Turns      int  // limit of one run; 0 means none
 	Cost       float64
 	Time       time.Duration

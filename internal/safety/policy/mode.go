@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Unanswered returns a warning about calls that a mode denies if nobody can answer, with remedies; empty if the mode
-// denies little.
+// Unanswered returns a warning about calls that a mode denies if no one can answer, with remedies; empty if the
+// mode denies little.
 func Unanswered(mode tool.Mode) string {
 	denied := map[tool.Mode]string{
 		tool.ModeAsk:  "every change, and every command that is not proven to only read",
@@ -82,7 +82,8 @@ func staysInThrowaway(c *tool.Call, s subject) bool {
 	return false
 }
 
-// whyNoThrowaway says why a command can't run in a throwaway copy of the workspace; empty if that is not the obstacle.
+// whyNoThrowaway gives the reason why a command can't run in a throwaway copy of the workspace; empty if that is
+// not the obstacle.
 func whyNoThrowaway(c *tool.Call, e tool.Effect) string {
 	if !c.Env.Throwaway || c.Env.Walls.Throwaway || e.Kind != tool.Execute {
 		return ""

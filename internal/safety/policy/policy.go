@@ -162,7 +162,7 @@ type subject struct {
 	noEffect bool         // the call has no effects
 }
 
-// sensitivity returns why an effect is sensitive; empty if it is not.
+// sensitivity returns the reason why an effect is sensitive; empty if it is not.
 func (s subject) sensitivity() string {
 	switch {
 	case s.Kind == tool.Read && s.place.Guard == places.Secret, s.Kind == tool.Write && s.place.Guard != places.Plain:
@@ -218,7 +218,7 @@ func (p Policy) verifyRule(c *tool.Call, s subject, text string) string {
 	return text
 }
 
-// decider says which step decided about an effect, and so which rules could answer its question.
+// decider says which step decided on an effect, and so which rules could answer its question.
 type decider int
 
 const (

@@ -30,7 +30,7 @@ func Swallowed(rules []Rule) map[int]int {
 // matchesSame reports whether two rules match the same effects.
 func (r Rule) matchesSame(other Rule) bool { return r.tool == other.tool && r.pattern == other.pattern }
 
-// makesRedundant reports whether the rule decides all effects that another one matches: it matches them too, and is at
+// makesRedundant reports whether the rule decides all effects that another matches: it matches them too, and is at
 // least as strict.
 func (r Rule) makesRedundant(other Rule) bool {
 	switch {
@@ -46,7 +46,7 @@ func (r Rule) makesRedundant(other Rule) bool {
 	return r.includes(other)
 }
 
-// includes reports whether the rule matches all effects that another one matches.
+// includes reports whether the rule matches all effects that another matches.
 func (r Rule) includes(other Rule) bool {
 	plain := func(name string) bool { return !strings.ContainsAny(name, `*?[\`) }
 	if r.tool != other.tool {
@@ -76,7 +76,7 @@ func (r Rule) includes(other Rule) bool {
 		!strings.ContainsAny(other.pattern, "{}")
 }
 
-// includes reports whether a pattern matches all commands that another one matches.
+// includes reports whether a pattern matches all commands that another matches.
 func (c command) includes(other command) bool {
 	return c.open && len(c.words) <= len(other.words) && slices.Equal(c.words, other.words[:len(c.words)])
 }

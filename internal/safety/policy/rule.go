@@ -442,7 +442,7 @@ func (r Rule) isFor(c *tool.Call, s subject) bool {
 	if ok, err := filepath.Match(r.tool, c.Name); ok && err == nil {
 		return true
 	}
-	// If a tool was called through another one, a rule for that other name can deny or ask, but not allow.
+	// If a tool was called through another, a rule for that other name can deny or ask, but not allow.
 	ok, err := filepath.Match(r.tool, c.As)
 	return ok && err == nil && c.As != "" && r.Action != tool.Allow
 }

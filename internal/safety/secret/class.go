@@ -72,11 +72,11 @@ const (
 	busy    // a setting or an address may begin with it
 	dot     // the middle of a token
 	dash    // a private key, an option
-	comma   // the value behind a name in quotes
+	comma   // the value after a name in quotes
 	closing // the text of an element of XML
 	mark    // a literal after a name
 	dollar  // the hash of a password
-	odd     // a word behind it may begin later than it seems
+	odd     // a word after it may begin later than it seems
 	bracket // the same, and a placeholder
 )
 

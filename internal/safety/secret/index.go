@@ -59,7 +59,7 @@ func (x *index) add(f form) {
 func block(a, b, c byte) uint16 { return (uint16(a)<<10 ^ uint16(b)<<5 ^ uint16(c)) & (1<<15 - 1) }
 
 // next finds the first form in a text, the longest at its position. It returns its start. Without a match it
-// returns the position from which more text is needed: the end if final.
+// returns the position where more text is needed: the end if final.
 func (x *index) next(text string, final bool) (form, int) {
 	i := 0
 	for i+head <= len(text) {

@@ -1,7 +1,7 @@
 package secret
 
-// logins are the beginnings of calls that make a login from literals, the last of which is the password:
-// Credentials("realm", "host", "ann", "...").
+// logins are the beginnings of calls that make a login from literals, with the password last: Credentials("realm",
+// "host", "ann", "...").
 func logins() (out []shape) {
 	for _, call := range []string{
 		"Credentials(", "UsernamePasswordCredentials(", "NetworkCredential(", "PasswordAuthentication(", "BasicAuth(", "HTTPBasicAuth(",

@@ -108,7 +108,7 @@ func strong(s string) bool {
 	return strings.ContainsAny(s, "!@#%^&*+=~?") && strings.ContainsAny(s, "0123456789") && trailing(s) < len(s)
 }
 
-// isPlain reports whether a value consists of words and numbers, one of which marks it as an example:
+// isPlain reports whether a value consists of words and numbers, and one of them marks it as an example:
 // test-key-1, my_secret_token.
 func isPlain(s string) bool {
 	told := false

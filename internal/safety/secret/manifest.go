@@ -8,7 +8,7 @@ import (
 
 // mapping is a block in which every value is a secret.
 type mapping struct {
-	name   string // data: the values are base64; stringData; empty: none
+	name   string // data: the values are base64; stringData; empty means none
 	indent int    // of its name, in a block of YAML
 	json   bool   // it ends with its brace
 }

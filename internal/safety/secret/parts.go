@@ -42,8 +42,8 @@ func linesOf(value string) []string {
 }
 
 // PasswordOf returns the password in an address for a program, as written: in postgres://app:password@host/db,
-// app:password@tcp(host:3306)/db, and host=db user=app password=... or separated by semicolons. A token in
-// place of the user counts, as in https://token@host. Empty: none.
+// app:password@tcp(host:3306)/db, and host=db user=app password=... or separated by semicolons. A token in place of
+// the user counts, as in https://token@host. Empty means none.
 func PasswordOf(address string) string {
 	_, rest, ok := strings.Cut(address, "://")
 	if !ok {

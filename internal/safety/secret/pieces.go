@@ -126,7 +126,7 @@ func (p Pieces) hide(text string, next func(string) int) string {
 	return b.String()
 }
 
-// part returns the length of the longest part of a secret at the beginning of a text; 0: too short.
+// part returns the length of the longest part of a secret at the beginning of a text; 0 means too short.
 func (p Pieces) part(text string) int {
 	longest := 0
 	if len(text) < leastPiece {
@@ -152,7 +152,7 @@ func (p Pieces) part(text string) int {
 	return longest
 }
 
-// word returns the length of the secret word at the beginning of a text; 0: none.
+// word returns the length of the secret word at the beginning of a text; 0 means none.
 func (p Pieces) word(text string) int {
 	for _, word := range p.words {
 		if strings.HasPrefix(text, word) {

@@ -23,7 +23,7 @@ const (
 // longestPlaceholder exceeds the length of every placeholder, in bytes.
 const longestPlaceholder = len(opening) + longestTag + 1 + 2*formLen + 1
 
-// lost can't be resolved. It replaces secrets for which a vault has no room.
+// lost can't be resolved. It replaces secrets that a vault has no room for.
 const lost = opening + "0]"
 
 // digest identifies a text under a key, so that a guess of the text can't be verified without the key.
@@ -33,7 +33,7 @@ func digest(key []byte, text string) string {
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(h.Sum(nil)))
 }
 
-// parsePlaceholder returns the size of the placeholder at the beginning of text; 0: none. cut says that more
+// parsePlaceholder returns the size of the placeholder at the beginning of text; 0 means none. cut says that more
 // text is needed. Numeric ones are from version 0.2, and can no longer be resolved.
 func parsePlaceholder(text string) (size int, cut bool) {
 	rest, ok := strings.CutPrefix(text, opening)
@@ -100,7 +100,7 @@ func (x *index) poses(placeholder string) bool {
 	})
 }
 
-// placeholder returns the size of the placeholder at i; 0: none.
+// placeholder returns the size of the placeholder at i; 0 means none.
 func (s *scanner) placeholder(i int) int {
 	if i >= len(s.text) || s.text[i] != '[' {
 		if i >= len(s.text) {

@@ -24,7 +24,7 @@ type scanner struct {
 	start  int     // of the stretch after the last secret or placeholder: nothing looks further back
 	cookie bool    // on a line of cookies
 	data   mapping // of a Secret of Kubernetes
-	carry  string  // description of a secret that was cut at the bound; empty: none
+	carry  string  // description of a secret that was cut at the bound; empty means none
 	memo   [classes]run
 	values values
 	ahead  stretch // the last classified stretch
@@ -87,7 +87,7 @@ func (s *scanner) carried(i int) (Found, bool) {
 	return Found{i, end, s.carry}, end > i
 }
 
-// skip returns the next byte at which something may begin. It skips nearly all of a text, stretch by stretch.
+// skip returns the next byte where something may begin. It skips nearly all of a text, stretch by stretch.
 func (s *scanner) skip(i int) int {
 	for i < len(s.text) {
 		if at := i &^ 63; s.ahead.end <= i || s.ahead.at != at {
@@ -119,7 +119,7 @@ func (s *scanner) pass(i, end int) int {
 	return end
 }
 
-// A stretch is up to 64 bytes of the text, each of which has a bit.
+// A stretch is up to 64 bytes of the text, with a bit for each.
 type stretch struct {
 	at, end int
 	may     uint64 // something may begin at it

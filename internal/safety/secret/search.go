@@ -6,9 +6,9 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// search finds forms of known values in a text in order: the first, the longest at its position, also with gaps
-// inside. Gaps are determined independently of the text before at, so that a text in pieces is searched like
-// its whole.
+// search finds forms of known values in a text in order: the first, the longest at its position, even with gaps
+// inside. Gaps are determined independently of the text before at, so that a text in pieces is searched like its
+// whole.
 type search struct {
 	x     *index
 	text  string
@@ -37,7 +37,7 @@ func (x *index) search(text string, final bool) *search {
 	return &search{x: x, text: text, final: final, plain: hit{from: -1}, gaps: gaps{from: -1}}
 }
 
-// next returns the next hit; false: none before at.
+// next returns the next hit; false means none before at.
 func (s *search) next() (hit, bool) {
 	if s.plain.from < s.at {
 		f, n := s.x.next(s.text[s.at:], s.final)
@@ -55,7 +55,7 @@ func (s *search) next() (hit, bool) {
 	return h, true
 }
 
-// wins reports whether a hit takes precedence over another one.
+// wins reports whether a hit takes precedence over another.
 func (h hit) wins(other hit) bool {
 	switch {
 	case h.from != other.from:

@@ -3,8 +3,8 @@
 // Secrets are keys, tokens and passwords, not names, addresses or numbers of people. The package finds them in
 // two ways.
 //
-// By value: a [Vault] finds every value that it was given, unchanged and written as base64, hex, JSON or part
-// of a URL, also with invisible characters inside, or characters that a shell removes.
+// By value: a [Vault] finds every value that it was given, unchanged and written as base64, hex, JSON or part of a
+// URL, even with invisible characters inside, or characters that a shell removes.
 //
 // By shape: [Find] knows the tokens of many vendors, private keys, hashes of passwords, passwords in addresses,
 // authorization headers, session cookies, data of Secrets of Kubernetes, and settings such as DB_PASSWORD=... in
@@ -16,8 +16,8 @@
 //
 // # Rules of a text
 //
-// Placeholders are boundaries: no secret extends across one, and text after one is judged independently of the
-// text before it. So redacting a redacted text changes nothing.
+// Placeholders are boundaries: no secret extends across one, and text after one is judged independently of the text
+// before it, so redacting a redacted text changes nothing.
 package secret
 
 import (

@@ -87,14 +87,14 @@ func (s *scanner) setting(i int) (Found, bool) {
 	return s.judge(&v)
 }
 
-// named matches a pair of attributes or lines, the first of which names the value in the second:
-// key="ClearTextPassword" value=, "name": "DB_PASSWORD", "value":, - name: DB_PASSWORD.
+// named matches a pair of attributes or lines: the first names the value in the second: key="ClearTextPassword"
+// value=, "name": "DB_PASSWORD", "value":, - name: DB_PASSWORD.
 var named = regexp.MustCompile(`(?i)\b(?:name|key|parameterkey|id)["']?\s*[=:]\s*["']?([\w.:-]+)["']?[\s,]+["']?(?:parameter)?value$`)
 
 // defaulted matches a variable of Terraform up to its value: variable "db_password" { default.
 var defaulted = regexp.MustCompile(`\bvariable\s+"([\w-]+)"\s*\{[^{}]*\bdefault$`)
 
-// namedBefore returns the name before the word value or default, which ends at i; empty: none.
+// namedBefore returns the name before the word value or default, which ends at i; empty means none.
 func (s *scanner) namedBefore(i int, form *regexp.Regexp) string {
 	m := form.FindStringSubmatch(strings.TrimRight(s.before(i, longestPair), "\"' \t"))
 	if m == nil {
@@ -103,7 +103,7 @@ func (s *scanner) namedBefore(i int, form *regexp.Regexp) string {
 	return m[1][strings.LastIndexByte(m[1], ':')+1:]
 }
 
-// namedAfter returns the name in the attribute after that of a value, whose sign is at i; empty: none.
+// namedAfter returns the name in the attribute after that of a value, whose sign is at i; empty means none.
 func (s *scanner) namedAfter(i int) string {
 	quote := s.at(i + 1)
 	if s.text[i] != '=' || quote != '"' && quote != '\'' {
@@ -129,7 +129,7 @@ func (s *scanner) namedAfter(i int) string {
 // Const Key As String =.
 var declared = regexp.MustCompile(`\b(\w+)(?:\s*:\s*&?(?:'static\s+)?|\s+As\s+)(?i:str|string)\s*$`)
 
-// declaredBefore returns the name that is declared before the sign at i; empty: none.
+// declaredBefore returns the name that is declared before the sign at i; empty means none.
 func (s *scanner) declaredBefore(i int) string {
 	if m := declared.FindStringSubmatch(s.before(i, longestName)); m != nil {
 		return m[1]
@@ -193,8 +193,8 @@ func (s *scanner) stated(i int) (Found, bool) {
 	return s.judge(&v)
 }
 
-// withoutArrow removes the sign between a name and a literal at the end of a text; empty: there is no blank between
-// them, or another sign.
+// withoutArrow removes the sign between a name and a literal at the end of a text; empty means there is no blank
+// between them, or another sign.
 func withoutArrow(text string) string {
 	name := trimBlanks(text)
 	if len(name) == len(text) {
@@ -413,7 +413,7 @@ type value struct {
 	code       bool // the operator is one of code: the value must be quoted
 	tight      bool // no space after the operator
 	from, end  int
-	quote      string // the end of the literal; empty: none
+	quote      string // the end of the literal; empty means none
 }
 
 // operator reads the operator at i, spaces and the opening quote.
@@ -550,8 +550,8 @@ func (s *scanner) judge(v *value) (Found, bool) {
 	return found, true
 }
 
-// isSealed reports whether a value is base64 in braces, as Maven and Jenkins write what they encrypted with a key that
-// lies next to it.
+// isSealed reports whether a value is base64 in braces, as Maven and Jenkins write values that they encrypted with
+// a key that lies next to it.
 func isSealed(text string) bool {
 	data := strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}")
 	return len(data) == len(text)-2 && len(data) >= 24 && mixed(data) &&

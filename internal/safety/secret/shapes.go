@@ -18,7 +18,7 @@ const (
 	directive       // the name of a variable and its value; only the value is part of it
 	logged          // the last literal of a call that makes a login
 	chance          // letters and digits by chance
-	enclosed        // the prefix follows a quote, and another one follows it
+	enclosed        // the prefix follows a quote, and another follows it
 )
 
 // shape is a token with a known beginning.
@@ -34,7 +34,7 @@ type shape struct {
 	// Derived from these:
 	class class  // class at the start of the tail
 	least int    // minimum bytes of it, up to 16
-	next  uint16 // the next shape of the same slot; 0: none
+	next  uint16 // the next shape of the same slot; 0 means none
 }
 
 // privateKey describes keys that may span lines.

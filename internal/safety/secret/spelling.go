@@ -14,7 +14,7 @@ import (
 // again, fit in.
 const longestRun = 64
 
-// gap returns the size of the gap at the beginning of a text; 0: none. cut says that more text is needed.
+// gap returns the size of the gap at the beginning of a text; 0 means none. cut says that more text is needed.
 func gap(s string) (n int, cut bool) {
 	switch s[0] {
 	case '\'', '"':

@@ -9,7 +9,7 @@ import (
 // finder is the shapes, indexed by their first two bytes.
 type finder struct {
 	shapes []shape
-	first  [4096]uint16    // the first shape of a slot; 0: none
+	first  [4096]uint16    // the first shape of a slot; 0 means none
 	starts [1 << 11]uint64 // possible first four bytes of a token, hashed
 	kind   [256]uint8
 	bits   [256]uint64 // 1: inWord, 1<<32: any other kind that is not dull

@@ -20,8 +20,8 @@ const mostLearned = 1 << 10
 // same secret. A vault knows only the values that it was given or has seen: it can't resolve others. Everything
 // found is kept in memory as long as the vault.
 //
-// Text that looks like a placeholder is treated as one, whoever wrote it. Resolve only text that a person or a
-// judge has approved.
+// Text that looks like a placeholder is treated as one, no matter who wrote it. Resolve only text that a person or
+// a judge has approved.
 type Vault struct {
 	// Key creates the placeholders. With the key, short secrets can be guessed, so it must be as secret as they
 	// are. Without a key, placeholders must not be shown to anyone who must not learn the secrets. Set it
@@ -32,8 +32,8 @@ type Vault struct {
 	names    []string // of the known values
 	values   []string
 	withheld map[string]bool // values whose placeholders can't be resolved
-	index    *index          // of the known values; nil: they changed
-	clean    *cleanTexts     // under the known values; nil: they changed
+	index    *index          // of the known values; nil means they changed
+	clean    *cleanTexts     // under the known values; nil means they changed
 	learned  int             // number of them found by shape
 	finder   Finder
 	tags     map[string]*entry // by tag
@@ -122,8 +122,8 @@ func (v *Vault) Names() []string {
 	return slices.Compact(named)
 }
 
-// What describes the secret behind a placeholder, for people: "the value of API_KEY", "a private key", never
-// the secret. Empty: unknown.
+// What describes the secret behind a placeholder, for people: "the value of API_KEY", "a private key", never the
+// secret. Empty means unknown.
 func (v *Vault) What(placeholder string) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -134,7 +134,7 @@ func (v *Vault) What(placeholder string) string {
 	return strings.TrimSpace(e.what + " " + f.how)
 }
 
-// stands returns the secret behind a placeholder, and its form; nil: unknown.
+// stands returns the secret behind a placeholder, and its form; nil means unknown.
 func (v *Vault) stands(placeholder string) (*entry, form) {
 	if size, _ := parsePlaceholder(placeholder); size == 0 || size != len(placeholder) {
 		return nil, form{}
@@ -234,7 +234,7 @@ func (v *Vault) Resolve(text string) string {
 	}
 }
 
-// ready returns the index of known values; nil: there are none.
+// ready returns the index of known values; nil means there are none.
 func (v *Vault) ready() *index {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -26,8 +26,8 @@ func (c *call) awk(p parsed) {
 	}
 }
 
-// awkProgram returns why a program is not proven to only read and print, or nothing. If a slash could be either
-// a division or the start of an expression, it is not proven.
+// awkProgram returns the reason why a program is not proven to only read and print, or nothing. If a slash could be
+// either a division or the start of an expression, it is not proven.
 func awkProgram(text string) string {
 	a := &awkReader{text: text, last: ";"}
 	for a.at < len(a.text) {

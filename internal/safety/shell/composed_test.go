@@ -58,7 +58,7 @@ func standsAlone(command string) bool {
 	return err == nil && !strings.HasSuffix(command, `\`) && !strings.Contains(command, "\x00")
 }
 
-// TestComposed checks that no command of the corpus is taken for less inside of another one.
+// TestComposed checks that no command of the corpus is taken for less inside of another.
 func TestComposed(t *testing.T) {
 	tried := 0
 	for _, e := range examples(t) {

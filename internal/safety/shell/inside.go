@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// maxInside bounds how often the inside of unproven commands is examined in one text, as each examination can
+// maxInside bounds how often the inside of unproven commands is examined in one text, because each examination can
 // find more. Long commands count more.
 const maxInside = 64
 

@@ -42,7 +42,7 @@ func (c *call) sed(p parsed) {
 	c.reads(files)
 }
 
-// sedScript returns why a script is not proven to only print, or nothing.
+// sedScript returns the reason why a script is not proven to only print, or nothing.
 func sedScript(text string) string {
 	s := &sedReader{text: text}
 	for !s.end() {

@@ -1,11 +1,11 @@
 // Package shell predicts the effects of a bash command line before it runs.
 //
-// It is a proof and not a filter: it understands only a closed set of grammar, programs and options, and
-// everything else counts as able to do anything. It reads no file, clock or environment. So the code that runs
-// the command must guarantee the assumptions of the proof:
+// It is a proof and not a filter: it understands only a closed set of grammar, programs and options, and everything
+// else counts as able to do anything. It reads no file, clock or environment, so the code that runs the command
+// must guarantee the assumptions of the proof:
 //
 //   - bash itself, started without start-up files, without functions and aliases from outside, and with CDPATH, BASH_ENV and PS4 unset;
-//   - an environment without secrets, as programs may print it;
+//   - an environment without secrets, because programs may print it;
 //   - a PATH of system folders that the user can't write;
 //   - no terminal, so that nothing starts a pager or an editor;
 //   - if [Plan.Git] is set, the conditions of that field.
@@ -160,7 +160,7 @@ type judge struct {
 // scope is the state at one place of the text.
 type scope struct {
 	src   string    // the text that positions point into
-	cwds  []string  // possible working folders; nil: any
+	cwds  []string  // possible working folders; nil means any
 	depth int       // of wrappers and substitutions
 	level int       // of scripts
 	vars  *variable // loop variables, innermost first

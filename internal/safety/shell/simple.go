@@ -152,8 +152,8 @@ func (c *call) dispatch(words []word) {
 	}
 }
 
-// carriesCommand reports whether a program of that name, in any folder, runs what its words say. Git's own
-// words say what it does.
+// carriesCommand reports whether a program of that name, in any folder, runs the command in its words. Git's own
+// words determine its effects.
 func carriesCommand(name string) bool {
 	return name != "git" && (&call{j: &judge{}, v: &verdict{}, name: name}).wrapper()
 }

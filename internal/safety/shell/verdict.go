@@ -10,7 +10,7 @@ import (
 
 // verdict collects the findings about one segment. The zero value is a proven read.
 type verdict struct {
-	class   Class // empty: Read
+	class   Class // empty means Read
 	why     string
 	effects []tool.Effect
 	noRule  bool // no rule may allow it
@@ -78,7 +78,7 @@ func (j *judge) read(w word, s scope, v *verdict) {
 	}
 }
 
-// places lists the absolute paths that a word can mean, or folders above them. Nil: any.
+// places lists the absolute paths that a word can mean, or folders above them. Nil means any.
 func (j *judge) places(w word, s scope) []string {
 	if w.paths == nil {
 		return nil
@@ -123,7 +123,7 @@ func (p Place) inside(path string) bool {
 	return tool.Inside(p.Root, path) || slices.ContainsFunc(p.Also, func(dir string) bool { return tool.Inside(dir, path) })
 }
 
-// inGit reports whether a path leads inside a repository, also on case-insensitive file systems.
+// inGit reports whether a path leads inside a repository, even on case-insensitive file systems.
 func inGit(path string) bool {
 	for name := range strings.SplitSeq(path, "/") {
 		if strings.EqualFold(name, ".git") {

@@ -16,14 +16,14 @@ type word struct {
 	one   bool     // it is exactly one argument
 	loose bool     // text doesn't determine how the arguments begin
 	safe  bool     // no argument can be read as an option
-	paths []string // locations of the values if they are paths; nil: any
-	each  []string // all possible values, if few; nil: known, or unlimited
+	paths []string // locations of the values if they are paths; nil means any
+	each  []string // all possible values, if few; nil means known, or unlimited
 }
 
 // maxEach bounds the followed values of a word.
 const maxEach = 32
 
-// values lists the possible values of a word; nil: unknown.
+// values lists the possible values of a word; nil means unknown.
 func (w word) values() []string {
 	if w.known {
 		return []string{w.text}
@@ -244,7 +244,7 @@ func globBase(pattern string, at int) string {
 	return dir
 }
 
-// followed lists the possible values with a variable added; nil: unknown.
+// followed lists the possible values with a variable added; nil means unknown.
 func (b *building) followed(value word, quoted bool) (out []string) {
 	heads := b.each
 	if b.known {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// wrapper judges programs that run another one. It reports whether the name is one. No rule may allow a wrapper
-// by its name.
+// wrapper judges programs that run another. It reports whether the name is one. No rule may allow a wrapper by its
+// name.
 func (c *call) wrapper() bool {
 	switch c.name {
 	case "env":
@@ -87,7 +87,7 @@ func (c *call) guess() {
 	}
 }
 
-// split separates the options of a wrapper from its command, as all wrappers stop at the first operand.
+// split separates the options of a wrapper from its command, because all wrappers stop at the first operand.
 func (c *call) split(r row) (parsed, []word) {
 	p := parsed{}
 	args := c.args

@@ -257,7 +257,7 @@ func (d *door) makeAgent() (any, error) {
 	return shownAgent(d, o.ID, 0)
 }
 
-// shown returns a version of an agent as clients see it; 0: the latest.
+// shown returns a version of an agent as clients see it; 0 means the latest.
 func (k keptAgent) shown(o server.Object, version int) (agent, error) {
 	if version == 0 {
 		version = len(k.Versions)

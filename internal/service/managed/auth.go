@@ -25,8 +25,8 @@ type credentialAuth struct {
 
 // newSecret is a new secret of a credential.
 type newSecret struct {
-	token string              // empty: unchanged
-	onto  func(*oauth.Tokens) // changes the tokens of a refreshed one; nil: it is not refreshed
+	token string              // empty means unchanged
+	onto  func(*oauth.Tokens) // changes the tokens of a refreshed one; nil means it is not refreshed
 }
 
 // onto is credentialFields.onto for the secret.

@@ -15,7 +15,7 @@ import (
 
 // shownCall is a call in progress as it was emitted.
 type shownCall struct {
-	event string // id of its event; empty: none was emitted yet
+	event string // id of its event; empty means none was emitted yet
 	kind  string // of that event
 }
 

@@ -60,7 +60,7 @@ type keptDeployment struct {
 	Ran         time.Time         `json:"ran,omitzero"`
 }
 
-// pause is why a deployment does not run on its schedule.
+// pause is the reason why a deployment does not run on its schedule.
 type pause struct {
 	Type  string     `json:"type"` // manual or error
 	Error *pauseKind `json:"error,omitempty"`

@@ -290,7 +290,7 @@ func TestDeploymentsRun(t *testing.T) {
 		t.Errorf("sessions of the deployment: %+v", list)
 	}
 
-	// Somebody wants one, twice under the same key.
+	// Someone wants one, twice under the same key.
 	h.runs(of+"&trigger_type=manual", 0)
 	for range 2 {
 		h.keyed("POST", path+"/run", "k")
@@ -314,7 +314,7 @@ func TestDeploymentsRun(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 
-	// A run that can't begin says why, and a deployment that can't recover pauses.
+	// A run that can't begin gives the reason why, and a deployment that can't recover pauses.
 	h.do("POST", "/v1/agents/"+fmt.Sprint(some["agent"])+"/archive", nil)
 	at.set("2026-05-04T10:20:00Z")
 	failed := h.runs(of+"&has_error=true", 1)[0]

@@ -81,7 +81,7 @@ func (n networking) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(n))
 }
 
-// denied returns the rule that denies hosts in the environment; empty: there is none. For other hosts the
+// denied returns the rule that denies hosts in the environment; empty means there is none. For other hosts the
 // server's rules apply.
 func (n networking) denied() string {
 	hosts := slices.Clone(n.Hosts)

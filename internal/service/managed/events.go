@@ -100,12 +100,12 @@ func (d *door) steps(id string, inputs []input) ([]step, error) {
 	return steps, nil
 }
 
-// under returns the number of the event sent before under the key of an input; 0: none.
+// under returns the number of the event sent before under the key of an input; 0 means none.
 func under(before map[string]event.Event, key string) uint64 {
 	return cmp.Or(before[key].Seq, before[systemKey+key].Seq, before[outcomeKey+key].Seq)
 }
 
-// answer returns the decision by which an input answers the question of an event.
+// answer returns the decision in an input that answers the question of an event.
 func (h history) answer(id string, in input) (a server.Decision, err error) {
 	q, open := h.fold.Open(in.question)
 	i := slices.IndexFunc(h.events, func(e Event) bool { return e.ID == in.question })
@@ -184,7 +184,7 @@ func (d *door) echo(id string, sent map[uint64]bool) (any, error) {
 type history struct {
 	fold   *Fold
 	events []Event
-	seqs   []uint64 // numbers of our events from which they come
+	seqs   []uint64 // numbers of our events that they come from
 	last   uint64   // number of our last event
 }
 
@@ -323,7 +323,7 @@ func (d *door) blob(id, name string) ([]byte, error) {
 	return d.Blob(t.Session, name)
 }
 
-// streamEvents streams events: those behind the id in Last-Event-ID, or new ones.
+// streamEvents streams events: those after the id in Last-Event-ID, or new ones.
 func (d *door) streamEvents(child string) error {
 	deltas := d.list("event_deltas")
 	for _, kind := range deltas {
@@ -376,7 +376,7 @@ type stream struct {
 	fold     *Fold
 	previews previews
 	now      uint64 // number of the last event before the stream
-	after    string // id of the event behind which it begins; empty: behind now
+	after    string // id of the event after which it begins; empty means after now
 }
 
 // pass sends the client's form of one of our events.

@@ -55,7 +55,7 @@ type fileView struct {
 	Scope        *fileScope `json:"scope"`
 }
 
-// fileScope is the session for which a file was listed.
+// fileScope is the session that a file was listed for.
 type fileScope struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`

@@ -1,10 +1,10 @@
 package managed
 
 // The page of the mapping: a client of the Managed Agents wire sees a session as a pure function of the session's
-// log. The transcript's fold says what happens in the session; this one gives it the form of the wire.
+// log. The transcript's fold describes the session; this one gives it the form of the wire.
 //
 //   - Each of our events becomes none, one or several of theirs. An id consists of our event's number and an index. So
-//     folding the log again yields the same events with the same ids, and those behind any of them.
+//     folding the log again yields the same events with the same ids, and those after any of them.
 //   - The message and the thinking of a reply have the number of the request, because previews name them before the reply
 //     exists.
 //   - A call is emitted when its verdict is known. A call that asks is emitted when it can be answered.
@@ -67,7 +67,7 @@ const (
 type Fold struct {
 	Custom  []string // names of the client's tools
 	Servers []string // names of the agent's MCP servers
-	// Thread and Agent are set for the log of a subagent; empty: it is the session's own.
+	// Thread and Agent are set for the log of a subagent; empty means it is the session's own.
 	Thread, Agent string
 
 	elsewhere bool              // tools of the agent's set run on workers
@@ -308,7 +308,7 @@ func (f *Fold) returned(b event.Returned) {
 	})
 }
 
-// stopReason returns why a run has stopped, in terms of the wire.
+// stopReason returns the reason why a run has stopped, in terms of the wire.
 func stopReason(r event.Reason, detail string) (reason, details any) {
 	kind := "end_turn"
 	switch r {

@@ -18,7 +18,7 @@ import (
 // upload is a file of a form.
 type upload struct {
 	Name string // with the client's folders
-	Type string // empty: not given
+	Type string // empty means not given
 	Data []byte
 }
 

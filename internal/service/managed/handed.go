@@ -148,7 +148,7 @@ func (d *door) whileHeld(session string) (holding func() bool, leave func()) {
 	return holding, leave
 }
 
-// handled returns the decision by which an input answers the question of a worker's call.
+// handled returns the decision in an input that answers the question of a worker's call.
 func (q question) handled(task string, in input) (a server.Decision, err error) {
 	a = server.Decision{Task: task, Question: q.ID, Seq: q.Seq, Decision: "deny", Reason: in.reason}
 	switch {

@@ -18,7 +18,7 @@ const (
 	again       = 2 * time.Second // pause before a retry when there was no room
 )
 
-// initial reports inputs with which a session can't begin.
+// initial reports inputs that can't begin a session.
 func (d *door) initial(list []json.RawMessage, kinds ...string) error {
 	if len(list) > mostInitial {
 		return invalid("initial_events", fmt.Sprintf("there are %d", len(list)), fmt.Sprintf("at most %d", mostInitial))

@@ -359,7 +359,7 @@ func when(t time.Time) *string {
 	return &text
 }
 
-// dates are when an object was last changed and archived, as stored in the book; zero: never.
+// dates are when an object was last changed and archived, as stored in the book; zero means never.
 type dates struct {
 	Updated  time.Time `json:"updated,omitzero"`
 	Archived time.Time `json:"archived,omitzero"`

@@ -150,7 +150,8 @@ func (m memories) createMemory(path, content string, said any) (o server.Object,
 	return o, err
 }
 
-// change changes a memory's text, path or both; nil: unchanged. Expected is its required digest; empty: any.
+// change changes a memory's text, path or both; nil means unchanged. Expected is its required digest; empty means
+// any.
 func (m memories) change(id string, content, path *string, expected string) error {
 	if path != nil {
 		if err := checkMemoryPath(*path); err != nil {

@@ -27,7 +27,7 @@ const (
 	commitCheckout   = "commit"
 )
 
-// place returns the path of a resource in the workspace; empty: none.
+// place returns the path of a resource in the workspace; empty means none.
 func (r resource) place() string {
 	if r.Type != fileType && r.Type != repositoryType {
 		return ""

@@ -74,7 +74,7 @@ func moved(c server.Change) []string {
 	return nil
 }
 
-// changeOf names the change of an object; empty: clients see none.
+// changeOf names the change of an object; empty means clients see none.
 func changeOf(before, after json.RawMessage) string {
 	type object struct {
 		Updated  time.Time `json:"updated"`

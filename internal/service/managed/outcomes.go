@@ -85,7 +85,7 @@ func (o *Outcome) view() map[string]any {
 	}
 }
 
-// outcome returns the current outcome; nil: there is none.
+// outcome returns the current outcome; nil means there is none.
 func (f *Fold) outcome() *Outcome {
 	for _, id := range f.order {
 		if o := f.outcomes[id]; o.active() {
@@ -268,7 +268,7 @@ func (d *door) advance(id string) (more bool, err error) {
 		return false, d.acknowledged(id, h.fold)
 	}
 	o := *h.fold.outcome()
-	if o.Iteration > 0 && o.Result == producing { // once, as the key is that of the iteration
+	if o.Iteration > 0 && o.Result == producing { // once, because the key is that of the iteration
 		if _, err := d.Say(id, llm.Say("The work does not meet the rubric yet:\n\n"+o.Explanation), o.turn()); err != nil {
 			return false, err
 		}

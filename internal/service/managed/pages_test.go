@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestPages checks that a client gets the rest of every list once, even if the first entry of the next page was removed
-// meanwhile, also after a restart, and with pages of one.
+// TestPages checks that a client gets the rest of every list once, even if the first entry of the next page was
+// removed meanwhile, even after a restart, and with pages of one.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

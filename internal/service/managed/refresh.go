@@ -128,7 +128,7 @@ func checkEndpoint(field, tenant, address string) error {
 	return server.CheckElsewhere(field, tenant, u)
 }
 
-// account returns the account under which the tokens of a credential are stored.
+// account returns the account name of the stored tokens of a credential.
 func (k keptCredential) account() oauth.Account {
 	return oauth.Account{
 		Name: secretOfCredential + k.Secret, Resource: k.Server, Server: &oauth.Endpoints{Token: k.Refresh.Endpoint}, ClientID: k.Refresh.Client,
@@ -199,7 +199,7 @@ func (r *renewal) Refused(_ context.Context, s mcp.Server, p mcp.Pass) {
 
 func (r *renewal) refusal() string { return "the MCP server refuses the token of credential " + r.cred }
 
-// refusalNote is why a session has no token for an MCP server.
+// refusalNote is the reason why a session has no token for an MCP server.
 type refusalNote struct {
 	Server  string `json:"server"`
 	Message string `json:"message"`

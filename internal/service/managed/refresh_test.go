@@ -25,7 +25,7 @@ type issuer struct {
 	n     int
 	forms []url.Values
 	auths []string
-	hold  chan struct{} // it answers when this is closed; nil: at once
+	hold  chan struct{} // it answers when this is closed; nil means at once
 	came  chan struct{} // has a token for each request
 }
 
@@ -72,8 +72,8 @@ func (i *issuer) asked() int {
 	return len(i.forms)
 }
 
-// TestRefresh checks that an expired token is refreshed once for all sessions, also if the server restarts meanwhile,
-// and that a refusal is reported to the session and to webhooks. No token leaks.
+// TestRefresh checks that an expired token is refreshed once for all sessions, even if the server restarts
+// meanwhile, and that a refusal is reported to the session and to webhooks. No token leaks.
 func TestRefresh(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) {

@@ -14,8 +14,8 @@ import (
 )
 
 // A run is recorded in one append together with its session and the deployment, or alone if there can be no
-// session. The id of a scheduled run is derived from the deployment and the time. So there is one run for a
-// time, whenever the server dies.
+// session. The id of a scheduled run is derived from the deployment and the time, so there is one run for a time,
+// whenever the server dies.
 
 const ofRun = "managed.deployment_run"
 
@@ -28,7 +28,7 @@ type keptRun struct {
 	Due        time.Time `json:"due,omitzero"` // zero: started by hand
 }
 
-// runError is why a run has no session.
+// runError is the reason why a run has no session.
 type runError struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
@@ -81,7 +81,7 @@ func (k keptRun) trigger() string {
 // errPassed says that a run already exists, or is no longer wanted.
 var errPassed = errors.New("its time has passed")
 
-// fire runs a deployment. Due is the scheduled time; zero: it was started by hand.
+// fire runs a deployment. Due is the scheduled time; zero means it was started by hand.
 func (d *door) fire(id, run string, due time.Time) error {
 	_, k, err := objectOf[keptDeployment](d, ofDeployment, id)
 	if err != nil {
@@ -159,7 +159,7 @@ func (k keptDeployment) launch(d *door, id string) (s keptSession, spec server.S
 	return s, spec, nil, err
 }
 
-// refusal returns why there can be no session, if that is final; nil: a retry may succeed.
+// refusal returns the reason why there can be no session, if that is final; nil means a retry may succeed.
 func refusal(err error) *runError {
 	if err == nil {
 		return nil

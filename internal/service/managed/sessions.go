@@ -211,7 +211,7 @@ func (in newSession) settle(d *door) (k keptSession, spec server.Spec, err error
 	if err != nil {
 		return k, spec, err
 	}
-	own := &door{Visit: d.Behalf(d, d.Name(), d.Tenant(), "")} // the agent has its skills, whoever begins the session
+	own := &door{Visit: d.Behalf(d, d.Name(), d.Tenant(), "")} // the agent has its skills, no matter who begins the session
 	if a.Skills, err = own.pinned(a.Skills); err != nil {
 		return k, spec, err
 	}
@@ -300,12 +300,12 @@ func (d *door) sessions() (any, error) {
 	return viewed(list, func(e entry[keptSession]) (sessionView, error) { return d.shownSession(e.Object, e.kept) })
 }
 
-// remembers reports whether a session has a memory store; empty: any.
+// remembers reports whether a session has a memory store; empty means any.
 func (k keptSession) remembers(store string) bool {
 	return store == "" || slices.ContainsFunc(k.Resources, func(r resource) bool { return r.Store == store })
 }
 
-// statusNow returns the status of a session; empty: unknown.
+// statusNow returns the status of a session; empty means unknown.
 func (d *door) statusNow(id string) string {
 	v, err := d.session(id)
 	if err != nil {

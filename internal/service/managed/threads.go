@@ -107,7 +107,7 @@ func (d *door) thread() (any, error) {
 	return all[i], nil
 }
 
-// child returns the session of the thread that the request names; empty: the session's own.
+// child returns the session of the thread that the request names; empty means the session's own.
 func (d *door) child() (string, error) {
 	if _, err := d.thread(); err != nil {
 		return "", err

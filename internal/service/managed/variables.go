@@ -52,7 +52,7 @@ func (v *variable) shown() map[string]any {
 	}
 }
 
-// onto applies a request to a credential, and returns its new secret; empty: unchanged.
+// onto applies a request to a credential, and returns its new secret; empty means unchanged.
 func (in variableAuth) onto(k *keptCredential) (secret newSecret, err error) {
 	v := variable{Name: in.Name.value, Header: true}
 	switch {
@@ -117,7 +117,7 @@ func steers(name string) bool {
 		slices.Contains([]string{"PATH", "HOME", "TMPDIR", "SHELL"}, name)
 }
 
-// checkHosts reports what is wrong with the hosts to which a secret may be sent.
+// checkHosts reports what is wrong with the hosts that a secret may be sent to.
 func checkHosts(field string, hosts []string) error {
 	if len(hosts) == 0 || len(hosts) > mostHosts {
 		return invalid(field, fmt.Sprintf("there are %d", len(hosts)), fmt.Sprintf("1 to %d", mostHosts))

@@ -36,7 +36,7 @@ func peer(t *testing.T, token *atomic.Value) string {
 		next.ServeHTTP(w, r)
 	}))
 	t.Cleanup(h.Close)
-	t.Cleanup(func() { // those whose end it has refused, as the token was another one by then
+	t.Cleanup(func() { // those whose end it has refused, because the token was another by then
 		for session := range s.Sessions() {
 			_ = session.Close()
 		}

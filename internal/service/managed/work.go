@@ -75,8 +75,8 @@ func (k keptWork) state() string {
 	return "queued"
 }
 
-// free reports whether a worker may claim an item. An item that was claimed and not acknowledged for longer
-// than unacked is free too; 0: it must wait for the end of its lease.
+// free reports whether a worker may claim an item. An item that was claimed and not acknowledged for longer than
+// unacked is free too; 0 means it must wait for the end of its lease.
 func (k keptWork) free(now time.Time, unacked time.Duration) bool {
 	switch {
 	case !k.Stopped.IsZero():
@@ -217,9 +217,9 @@ func (d *door) pollWork() (any, error) {
 }
 
 // errTaken says that another worker was faster.
-var errTaken = errors.New("the item is not free any more")
+var errTaken = errors.New("another worker has taken the item")
 
-// claim makes the visitor the holder of the oldest free item; nil: there is none.
+// claim makes the visitor the holder of the oldest free item; nil means there is none.
 func (d *door) claim(environment string, unacked time.Duration) (*shownWork, error) {
 	of := ofWork(environment)
 	for _, o := range d.Objects(of) {
@@ -285,7 +285,7 @@ func (d *door) changeWork(f func(k *keptWork, now time.Time) error) (w shownWork
 	id := d.r.PathValue("work")
 	if _, err := d.Object(ofWork(environment), id); err != nil {
 		if d.Grant() != nil {
-			return w, k, lost() // the session has another one by now
+			return w, k, lost() // the session has another by now
 		}
 		return w, k, missing("work", id)
 	}
@@ -369,7 +369,7 @@ func (d *door) beatWork() (any, error) {
 	}, nil
 }
 
-// stopWork ends an item, or asks its holder to. A running session gets another one.
+// stopWork ends an item, or asks its holder to. A running session gets another.
 func (d *door) stopWork() (any, error) {
 	var in struct {
 		Force bool `json:"force"`

@@ -343,7 +343,7 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// TestLetGo has a worker release an item whose session still runs: another one gets the session at once. When the
+// TestLetGo has a worker release an item whose session still runs: another gets the session at once. When the
 // session is idle there is no work until it gets a message.
 func TestLetGo(t *testing.T) {
 	y := newYard(t)

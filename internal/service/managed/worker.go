@@ -27,7 +27,7 @@ import (
 type Worker struct {
 	Remote      *server.Remote
 	Environment string
-	AtOnce      int // number of concurrent sessions; 0: one
+	AtOnce      int // number of concurrent sessions; 0 means one
 	// Call makes a call of one of our tools, and returns the text for the model. An error is the result of a
 	// failed call.
 	Call func(ctx context.Context, name string, args json.RawMessage) (string, error)
@@ -111,7 +111,7 @@ type workerCall struct {
 	asks bool // it must be confirmed first
 }
 
-// next requests an item; nil: there is none now.
+// next requests an item; nil means there is none now.
 func (w *Worker) next(ctx context.Context, name string) (*item, error) {
 	var out struct {
 		ID     string
@@ -151,10 +151,10 @@ var errCut = errors.New("the worker that made this call went before it told how 
 	"it was not made again; look at what is there before you repeat anything")
 
 // errLeaseLost says that another worker holds the item.
-var errLeaseLost = errors.New("the lease is lost; another worker goes on")
+var errLeaseLost = errors.New("the lease is lost; another worker continues")
 
 // errLetGo says that the server wants the item back.
-var errLetGo = errors.New("the server wants the session to be let go")
+var errLetGo = errors.New("the server wants the worker to release the session")
 
 // work makes the calls of the session until that is idle, or ctx ends. Running calls are finished.
 func (i *item) work(ctx context.Context) {
@@ -294,7 +294,7 @@ func (i *item) begin(held context.Context, c *workerCall) *making {
 	return m
 }
 
-// over returns a channel that gets a value when the call has ended; nil: there is none.
+// over returns a channel that gets a value when the call has ended; nil means there is none.
 func (m *making) over() <-chan error {
 	if m == nil {
 		return nil
@@ -310,7 +310,7 @@ func (m *making) end() {
 	}
 }
 
-// due returns the call to make next; nil: there is none.
+// due returns the call to make next; nil means there is none.
 func (i *item) due() *workerCall {
 	at := slices.IndexFunc(i.open, func(c *workerCall) bool { return !c.asks })
 	if at < 0 {
@@ -437,7 +437,7 @@ func (i *item) history(ctx context.Context) (all []json.RawMessage, err error) {
 	}
 }
 
-// stream sends the events behind one, and returns the last one that it has sent.
+// stream sends the events after one, and returns the last one that it has sent.
 func (i *item) stream(ctx context.Context, last string, to chan<- []json.RawMessage) (string, error) {
 	body, err := i.remote.Stream(ctx, i.events()+"/stream", last)
 	if err != nil {

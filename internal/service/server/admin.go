@@ -178,8 +178,7 @@ func (c *call) makeIdentity(in newIdentity) (shownIdentity, error) {
 	return out, nil
 }
 
-// check reports an invalid object, tenant or role to which an identity is confined. The caller holds the book's
-// lock.
+// check reports an invalid object, tenant or role in the limits of an identity. The caller holds the book's lock.
 func (i Identity) check(b *book) error {
 	for field, ids := range map[string][]string{"agents": i.Agents, "environments": i.Environments} {
 		switch {

@@ -16,7 +16,7 @@ import (
 // endpoint is one method and path of the API.
 type endpoint struct {
 	method, path string
-	role         Role // lowest role that may call it; empty: no role and no token needed
+	role         Role // lowest role that may call it; empty means no role and no token needed
 	doc          string
 	in, out      reflect.Type // of requests and responses
 	stream       bool         // it responds with server-sent events

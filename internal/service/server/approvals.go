@@ -214,8 +214,8 @@ func (v *Visit) Decidable(in Decision) error {
 	return err
 }
 
-// before returns the task of a decision, and the number of the event if the visitor has already made this
-// decision under the same key; 0: not yet.
+// before returns the task of a decision, and the number of the event if the visitor has already made this decision
+// under the same key; 0 means not yet.
 func (v *Visit) before(in Decision) (t Task, seq uint64, err error) {
 	t, err = v.Find(in.Task)
 	if err == nil && t.Session == "" {

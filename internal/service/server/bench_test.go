@@ -152,7 +152,7 @@ func BenchmarkIdleStreams(b *testing.B) {
 				b.Fatal(err)
 			}
 			req.Header.Set("Authorization", "Bearer "+ownersToken)
-			res, err := http.DefaultClient.Do(req) //nolint:bodyclose // all at once, behind the loop
+			res, err := http.DefaultClient.Do(req) //nolint:bodyclose // all at once, after the loop
 			if err != nil || res.StatusCode != http.StatusOK {
 				b.Fatal(err, res)
 			}

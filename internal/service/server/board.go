@@ -97,8 +97,7 @@ type seen struct {
 }
 
 // glance returns everything that the visitor sees: tasks without a session, and sessions that don't work for
-// another one. It reads only sessions that may have a question or are among the first, and again after they
-// grow.
+// another. It reads only sessions that may have a question or are among the first, and again after they grow.
 func (c *call) glance() (out []seen, err error) {
 	for _, t := range c.Unfinished(func(t *Task) bool { return t.Session == "" }) {
 		out = append(out, seen{&running.Row{Name: cmp.Or(t.Spec.Prompt, t.Spec.GitHub, t.ID), Root: t.Workspace, Modified: t.Created, Words: t.Why}, &t})
@@ -225,7 +224,7 @@ func (c *call) search(in sought) (found, error) {
 	for _, r := range rows {
 		names[r.ID] = r
 	}
-	mine := map[string]*Task{} // by the session, as far as it was met; nil: the visitor may not see it
+	mine := map[string]*Task{} // by the session, as far as it was met; nil means the visitor may not see it
 	for h, err := range c.Sessions.Search(c, regexp.MustCompile("(?i)"+regexp.QuoteMeta(in.Text))) {
 		if c.Err() != nil {
 			return out, c.Err()

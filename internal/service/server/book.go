@@ -24,7 +24,7 @@ const (
 	ofLeader   = "leader" // address of the server that has the lease of the book
 )
 
-// book is the server's state: a fold over its log, to which other processes write as well.
+// book is the server's state: a fold over its log, which other processes write too.
 type book struct {
 	log    *ledger
 	redact func(event.Body) event.Body
@@ -48,8 +48,8 @@ type book struct {
 	leader     leader                   // the last recorded one
 	grown      chan struct{}            // closed and replaced when the fold has changed
 
-	whose   func(of, id string, value json.RawMessage) Place // nil: objects of doors have no owner
-	tells   func(Change) []string                            // the events that webhooks get for changes of doors; nil: none
+	whose   func(of, id string, value json.RawMessage) Place // nil means objects of doors have no owner
+	tells   func(Change) []string                            // the events that webhooks get for changes of doors; nil means none
 	hooks   map[string]*hook
 	removed map[string]Webhook // removed webhooks, with their positions in lists
 	notices []notice           // not yet settled by an enabled webhook, oldest first
@@ -95,8 +95,8 @@ func (u *usage) hour(at time.Time) []time.Time {
 	return u.recent[i:]
 }
 
-// left returns the rest of the tenant's budget for a task, including the cost of the task so far, and at least
-// a cent; 0: there is no budget.
+// left returns the rest of the tenant's budget for a task, including the cost of the task so far, and at least a
+// cent; 0 means there is no budget.
 func (b *book) left(t Task) float64 {
 	bounds := b.tenant(t.Tenant)
 	b.mu.Lock()
@@ -361,8 +361,8 @@ func (b *book) taskOf(session string) (Task, bool) {
 	return t.copied(), true
 }
 
-// list returns the tasks for which keep is true, newest first, starting behind the one with the id after, and
-// at most so many.
+// list returns the tasks that keep accepts, newest first, starting after the one with the id after, and at most so
+// many.
 func (b *book) list(after string, most int, keep func(*Task) bool) (out []Task) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -382,7 +382,7 @@ func (b *book) list(after string, most int, keep func(*Task) bool) (out []Task) 
 // open returns the tasks that are not over, oldest first, without their histories.
 func (b *book) open() []Task { return b.openIf(func(*Task) bool { return true }) }
 
-// openIf returns those of them for which keep is true. Keep must not change them.
+// openIf returns those that keep accepts. Keep must not change them.
 func (b *book) openIf(keep func(*Task) bool) (out []Task) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

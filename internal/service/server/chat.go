@@ -18,8 +18,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// An agent as OpenAI's clients see one: a model that replies in a conversation. Each conversation is an open
-// task. Clients don't see the agent's calls. Calls that would ask are denied, as these clients can't answer
+// An agent as OpenAI's clients see one: a model that replies in a conversation. Each conversation is an open task.
+// Clients don't see the agent's calls. Calls that would ask are denied, because these clients can't answer
 // questions. completions.go and responses.go have the two request formats.
 
 const (
@@ -36,7 +36,7 @@ type chat struct {
 // exchange is a message that a client wants answered, and its context.
 type exchange struct {
 	field   string // of the request, with the messages
-	key     string // of the conversation so far; empty: it is a new one
+	key     string // of the conversation so far; empty means it is a new one
 	model   string
 	system  string
 	history string // the conversation so far, for a new agent
@@ -51,7 +51,7 @@ func (c *call) begin(x exchange) (task string, after uint64, err error) {
 	}
 	if task = c.takeChat(x.key); task != "" {
 		if after, err = c.Say(task, llm.Say(x.text), ""); err == nil || x.history == "" {
-			return task, after, err // else a new one can take over, as the client has sent the whole conversation
+			return task, after, err // else a new one can take over, because the client has sent the whole conversation
 		}
 	}
 	spec := Spec{
@@ -73,7 +73,7 @@ func (c *call) begin(x exchange) (task string, after uint64, err error) {
 	return t.ID, 0, err
 }
 
-// takeChat takes the task of the conversation that a client continues; empty: there is none. No other request
+// takeChat takes the task of the conversation that a client continues; empty means there is none. No other request
 // gets it until keepChat stores it again.
 func (c *call) takeChat(key string) string {
 	if key == "" {
@@ -159,7 +159,7 @@ func (c *call) hear(task string, after uint64, say func(string) error) (a answer
 	return a, cmp.Or(c.Err(), c.unanswered(task), error(ending()))
 }
 
-// unanswered returns why no reply will come; nil: the task is not over.
+// unanswered returns the reason why no reply will come; nil means the task is not over.
 func (c *call) unanswered(task string) error {
 	t, known := c.book.task(task)
 	if !known || !over(t.Stage) {
@@ -169,7 +169,7 @@ func (c *call) unanswered(task string) error {
 	return &Problem{Status: http.StatusBadGateway, Type: "api_error", Message: "the agent did not answer, because its task is " + why}
 }
 
-// failure returns why there is no reply, if the agent failed.
+// failure returns the reason why there is no reply, if the agent failed.
 func (a answered) failure() error {
 	if a.stop.Reason != event.ReasonFailed && a.stop.Reason != event.ReasonStuck {
 		return nil
@@ -256,14 +256,14 @@ func (x *exchange) read(messages []message) error {
 	return nil
 }
 
-// after returns the key by which the client can continue the conversation after this reply: its next request
-// begins with the same messages.
+// after returns the key that lets the client continue the conversation after this reply: its next request begins
+// with the same messages.
 func (x exchange) after(by, answer string) string {
 	history := x.history + fmt.Sprintf("User: %s\n\nYou: %s\n\n", x.text, answer)
 	return exchange{model: x.model, system: x.system, history: history}.so(by)
 }
 
-// so returns the key of a conversation so far; empty: it is a new one.
+// so returns the key of a conversation so far; empty means it is a new one.
 func (x exchange) so(by string) string {
 	if x.history == "" {
 		return ""

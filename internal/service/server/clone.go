@@ -89,7 +89,7 @@ func (s *Server) addresses(ctx context.Context, from origin) ([]netip.Addr, erro
 	for i, at := range found {
 		out[i] = at.Addr()
 	}
-	// IPv4 comes first, as it works more often.
+	// IPv4 comes first, because it works more often.
 	slices.SortStableFunc(out, func(a, b netip.Addr) int { return cmp.Compare(a.BitLen(), b.BitLen()) })
 	return out, nil
 }
@@ -107,8 +107,8 @@ func (s *Server) checkOrigin(ctx context.Context, from origin) error {
 type Checkout struct {
 	Repository
 
-	Commit string // to check out; empty: the branch
-	Token  string // for the host of the repository; empty: none
+	Commit string // to check out; empty means the branch
+	Token  string // for the host of the repository; empty means none
 }
 
 // CheckCheckout reports what is wrong with a repository to clone.

@@ -165,7 +165,7 @@ func (c *call) completeLive(x exchange, task string, after uint64, chunk *comple
 	}
 }
 
-// finish returns why a reply ended.
+// finish returns the reason why a reply ended.
 func finish(a answered) string {
 	switch {
 	case a.cut():

@@ -14,9 +14,9 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Content is data that an object has in addition to its value, stored as a blob outside the book. No two
-// objects share a blob: each begins with random letters. So one can be removed safely, and a tenant can't find
-// out whether another has the same data.
+// Content is data that an object has in addition to its value, stored as a blob outside the book. No two objects
+// share a blob: each begins with random letters, so one can be removed safely, and a tenant can't find out whether
+// another has the same data.
 type Content struct {
 	Blob string `json:"blob"`
 	Size int64  `json:"size"`

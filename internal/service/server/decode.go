@@ -24,8 +24,8 @@ const theBody = "body"
 
 const oneObject = "one JSON object"
 
-// Decode reads the body of a request strictly: unknown fields and trailing data are errors. Its errors are
-// Problems that name the field, also if a part of the body decodes itself.
+// Decode reads the body of a request strictly: unknown fields and trailing data are errors. Its errors are Problems
+// that name the field, even if a part of the body decodes itself.
 func Decode(r io.Reader, into any) error {
 	raw, err := ReadBody(r)
 	if err != nil {

@@ -80,7 +80,7 @@ type delivery struct {
 	behind  uint64 // the last settled event of the book; n is its position among the notices of that event
 	n       int
 	unsaid  int       // settled ones that the book does not record yet
-	failing time.Time // start of the failures; zero: it accepts deliveries
+	failing time.Time // start of the failures; zero means it accepts deliveries
 	seq     uint64    // of the event that last defined the webhook
 }
 

@@ -22,7 +22,7 @@ const DefaultFloor = 256 << 20
 // disk is the state of the server's disks. The zero value is ready.
 type disk struct {
 	mu    sync.Mutex
-	why   string        // the current problem; empty: none
+	why   string        // the current problem; empty means none
 	until time.Time     // a reported fault counts until then
 	fault string        // the reported fault
 	low   chan struct{} // closed while why is set
@@ -44,7 +44,7 @@ func (d *disk) failed(err error) {
 	d.fault, d.until = err.Error(), time.Now().Add(forgotten)
 }
 
-// trouble returns the current problem of the disks; nil: none.
+// trouble returns the current problem of the disks; nil means none.
 func (d *disk) trouble() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *Server) lookAtDisk() {
 	}
 }
 
-// short describes the disk that has less room than required; empty: none.
+// short describes the disk that has less room than required; empty means none.
 func (s *Server) short() string {
 	for _, dir := range []string{s.State, s.Dir} {
 		if dir == "" || s.Floor <= 0 {
@@ -184,7 +184,7 @@ func (s *Server) weigh() {
 	}
 	held := map[string]int64{}
 	for _, t := range s.book.list("", math.MaxInt, func(t *Task) bool { return bounded[t.Tenant] && t.Spec.Folder+t.Spec.Beside == "" }) {
-		held[t.Tenant] += s.held(t)
+		held[t.Tenant] += s.workspaceSize(t)
 	}
 	s.quota.mu.Lock()
 	s.quota.bytes = held

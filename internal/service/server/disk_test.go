@@ -63,7 +63,7 @@ func (p *process) ready(want int) (text string) {
 	return text
 }
 
-// twoSteps is a prompt for a command that runs until a file is there, and one behind it.
+// twoSteps is a prompt for a command that runs until a file is there, and one after it.
 const twoSteps = "bash: touch began; until [ -e go ]; do sleep 0.02; done; echo one >> done\nbash: echo two >> done"
 
 // TestDiskFull checks that a full disk ends no task: failed writes are repeated, requests are asked to come again, the
@@ -132,8 +132,8 @@ func (p *process) began(id string) {
 	})
 }
 
-// TestDiskFloor checks that with less room than required no task begins, that a running one pauses between two calls
-// and says why, and that both continue when there is room again.
+// TestDiskFloor checks that with less room than required no task begins, that a running one pauses between two
+// calls and gives the reason why, and that both continue when there is room again.
 func TestDiskFloor(t *testing.T) {
 	t.Parallel()
 	p := small(t, "64m", "--disk", "32", "--keep", "always")

@@ -19,7 +19,7 @@ import (
 type Door struct {
 	Listen    string              // address
 	TokenFile string              // has the token of the owner; made if it is missing
-	Record    string              // file with the address while the server runs; empty: none
+	Record    string              // file with the address while the server runs; empty means none
 	Public    bool                // other machines may reach the address
 	Hosts     []string            // names of proxies in front of the server
 	Opened    func(string)        // is called with the address once the server listens

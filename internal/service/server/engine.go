@@ -103,8 +103,8 @@ func (w *work) giveUp(ctx context.Context, t *Task) error {
 	return err
 }
 
-// heed follows a session until a message, a decision, a question or its end comes, nothing has happened for
-// some time, or ctx is done. Said is a message for the driver of the session; nil: none.
+// heed follows a session until a message, a decision, a question or its end comes, nothing has happened for some
+// time, or ctx is done. Said is a message for the driver of the session; nil means none.
 func (w *work) heed(ctx context.Context, seen *inspan.Watch, after uint64, quiet time.Duration) (last uint64, said event.Body, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -127,7 +127,7 @@ func (w *work) heed(ctx context.Context, seen *inspan.Watch, after uint64, quiet
 	return after, nil, nil
 }
 
-// woken wakes a session with a message; nil: with the content of its log. An engine that can't be reached is
+// woken wakes a session with a message; nil means with the content of its log. An engine that can't be reached is
 // retried.
 func (w *work) woken(session string, said event.Body) {
 	told := false
@@ -140,7 +140,7 @@ func (w *work) woken(session string, said event.Body) {
 	}
 }
 
-// Work is what a process does for an engine: see [running.Work].
+// Work is the work of a process for an engine: see [running.Work].
 type Work = running.Work
 
 // Work drives sessions of tasks that the engine gives to this process, until ctx ends. Then running calls have

@@ -18,7 +18,7 @@ type evalWanted struct {
 // mostEvals is the number of runs on the board.
 const mostEvals = 3
 
-// evalFolder returns the folder of the runs that the visitor sees; false: none.
+// evalFolder returns the folder of the runs that the visitor sees; false means none.
 func (c *call) evalFolder() (eval.Folder, bool) {
 	return eval.FolderIn(c.State), c.Ours && c.who.root && c.State != ""
 }

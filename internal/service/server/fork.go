@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan"
 )
 
-// Fork is a session of which a task continues a copy.
+// Fork is the session whose copy a task continues.
 type Fork struct {
 	Task string `json:"task" jsonschema:"id of a task of yours that is not over"`
 	At   uint64 `json:"at,omitempty" jsonschema:"number of the last event to copy (default: all)"`

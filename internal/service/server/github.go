@@ -23,7 +23,7 @@ func checkIssue(named string) (forge.Name, error) {
 	return n, nil
 }
 
-// issue returns the first message to a task about its issue; nil: it has none.
+// issue returns the first message to a task about its issue; nil means it has none.
 func (w *work) issue(ctx context.Context, t Task) (*event.Steered, error) {
 	if t.Spec.GitHub == "" {
 		return nil, nil

@@ -20,7 +20,7 @@ type Grant struct {
 
 const grantMark = "grant_" // prefix of principals that are grants; no id of an identity has a _
 
-// Token returns the token of a grant; empty: the server has no owner, so it can't sign one.
+// Token returns the token of a grant; empty means the server has no owner, so it can't sign one.
 func (s *Server) Token(g Grant) string {
 	raw, err := json.Marshal(g)
 	if err != nil || s.owned().key == "" {
@@ -44,7 +44,7 @@ func (s *Server) grantee(token string) (principal string, ok bool) {
 	return grantMark + body, is && same && s.owned().key != ""
 }
 
-// grantOf returns the grant of a principal; nil: it has none.
+// grantOf returns the grant of a principal; nil means it has none.
 func grantOf(principal string) *Grant {
 	body, is := strings.CutPrefix(principal, grantMark)
 	raw, err := hex.DecodeString(body)
@@ -55,7 +55,7 @@ func grantOf(principal string) *Grant {
 	return g
 }
 
-// Grant returns the grant of the visitor; nil: it has a role.
+// Grant returns the grant of the visitor; nil means it has a role.
 func (v *Visit) Grant() *Grant { return v.who.grant }
 
 // NeedsWorker returns an error if the visitor may not do the work of workers.

@@ -172,7 +172,7 @@ func (s *Server) evidence(ctx context.Context, t Task) (e Evidence) {
 	return e
 }
 
-// base returns the branch of the remote from which a task began.
+// base returns the branch of the remote where a task began.
 func base(t Task) string {
 	if t.Spec.Repository.Ref != "" {
 		return t.Spec.Repository.Ref

@@ -30,8 +30,8 @@ func (r Role) atLeast(other Role) bool {
 	return slices.Index(roles(), r) >= slices.Index(roles(), other)
 }
 
-// Identity is a person or program that may talk to the server: by a token, of which only the digest is stored,
-// or by claims that the identity provider has signed.
+// Identity is a person or program that may talk to the server: by a token (only its digest is stored), or by claims
+// that the identity provider has signed.
 type Identity struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"`
@@ -66,7 +66,7 @@ type visitor struct {
 	confines
 }
 
-// confines are the agents and environments to which an identity is confined, by id. If there are none, it is
+// confines lists the ids of the agents and environments that an identity is confined to. If there are none, it is
 // confined only to its tenant.
 type confines struct {
 	Agents       []string `json:"agents,omitempty"`
@@ -101,9 +101,9 @@ func digestOf(token string) string { return tool.Digest([]byte(token)) }
 
 const owner = "owner" // principal of the owner's token
 
-// ownership is what a server knows of the owner's token.
+// ownership is the knowledge of a server about the owner's token.
 type ownership struct {
-	digest string // empty: there is no owner
+	digest string // empty means there is no owner
 	key    string // signs grants: the token, or if only its digest is known, a key of this process
 }
 

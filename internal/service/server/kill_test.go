@@ -29,8 +29,8 @@ type process struct {
 	t         testing.TB
 	bin, home string
 	token     string
-	room      string   // size of the memory that holds all that it keeps; empty: it is on the disk of the home
-	under     []string // the program that the command runs under, with its arguments; empty: none
+	room      string   // size of the memory that holds all that it keeps; empty means it is on the disk of the home
+	under     []string // the program that the command runs under, with its arguments; empty means none
 	addr      string
 	cmd       *exec.Cmd
 	ended     chan struct{} // closed when the command has ended
@@ -216,8 +216,8 @@ func kills(t *testing.T) int {
 	return n
 }
 
-// TestKill kills the real server at random moments with many tasks. Every task ends, no call is made twice, no task is
-// there twice, and clients that continue behind their last event see each event once.
+// TestKill kills the real server at random moments with many tasks. Every task ends, no call is made twice, no task
+// is there twice, and clients that continue after their last event see each event once.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	tasks := 30

@@ -161,7 +161,7 @@ func (r *Remote) Call(ctx context.Context, method, path string, body, into any, 
 	return nil
 }
 
-// Stream requests server-sent events behind the one with an id; empty: from now on.
+// Stream requests server-sent events after the one with an id; empty means from now on.
 func (r *Remote) Stream(ctx context.Context, path, after string) (io.ReadCloser, error) {
 	var headers []string
 	if after != "" {
@@ -188,12 +188,12 @@ func pause(ctx context.Context, tries int) error {
 
 // link is the state of a followed session.
 type link struct {
-	lost error // why the server can't be reached now; nil: it can
+	lost error // why the server can't be reached now; nil means it can
 	over bool  // the server no longer runs it
 }
 
-// Link reports whether the server has said that it no longer runs a followed session, and why the server can't
-// be reached now; nil: it can.
+// Link reports whether the server has said that it no longer runs a followed session, and why the server can't be
+// reached now; nil means it can.
 func (r *Remote) Link(session string) (over bool, lost error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -258,8 +258,8 @@ func (l *remoteLog) isFollowed() bool {
 	return l.followed
 }
 
-// vain records the number behind which events are awaited, and returns how often the server has reported events
-// that then were not there.
+// vain records the number after which events are awaited, and returns how often the server has reported events that
+// then were not there.
 func (l *remoteLog) vain(after uint64) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

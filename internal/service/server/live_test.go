@@ -77,7 +77,7 @@ func TestKeyedInputsArriveOnce(t *testing.T) {
 		r.Host = to.Host
 		if r.Method == http.MethodPost && lost.Add(1) <= 2 {
 			httputil.NewSingleHostReverseProxy(to).ServeHTTP(httptest.NewRecorder(), r)
-			panic(http.ErrAbortHandler) // the server has it, and nobody hears of that
+			panic(http.ErrAbortHandler) // the server has it, and no one hears of that
 		}
 		httputil.NewSingleHostReverseProxy(to).ServeHTTP(w, r)
 	})

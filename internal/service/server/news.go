@@ -11,9 +11,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// The events for webhooks are a fold over the book, like all state of the server. A webhook has a position in
-// the book, its cursor: everything before it is settled. So there is no other queue, and a killed server
-// continues at the cursor, with the same ids.
+// The events for webhooks are a fold over the book, like all state of the server. A webhook has a position in the
+// book, its cursor: everything before it is settled, so there is no other queue, and a killed server continues at
+// the cursor, with the same ids.
 
 // Kinds of objects in the book.
 const (
@@ -25,7 +25,7 @@ const (
 // Change is a change of the book, for doors that define events for webhooks.
 type Change struct {
 	Of, ID        string          // "task", or a kind of objects; id of the task or object
-	Before, After json.RawMessage // of an object; empty: it did not exist, or is removed
+	Before, After json.RawMessage // of an object; empty means it did not exist, or is removed
 	From, To      event.Stage     // of a task
 	Was, Why      string          // reasons of these
 
@@ -47,7 +47,7 @@ type hook struct {
 	Webhook
 	seq     uint64    // of the event that last defined it
 	cursor  uint64    // events of the book up to here are settled
-	failing time.Time // start of the failures; zero: none
+	failing time.Time // start of the failures; zero means none
 	letters []letter  // oldest first
 }
 
@@ -98,7 +98,7 @@ func (b *book) changing(e event.Event) (c Change) {
 	return c
 }
 
-// object returns an object of a door; nil: there is none.
+// object returns an object of a door; nil means there is none.
 func (b *book) object(of, id string) *Object {
 	if s := b.shelves[of]; s != nil {
 		return s.all[id]
@@ -248,8 +248,8 @@ func (b *book) enabledHooks() (ids []string) {
 	return ids
 }
 
-// next returns the next notice for a webhook behind a position in the book, and the number of the event that
-// last defined the webhook; 0: it gets no more notices.
+// next returns the next notice for a webhook after a position in the book, and the number of the event that last
+// defined the webhook; 0 means it gets no more notices.
 func (b *book) next(id string, behind uint64, n int) (found *notice, seq uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -260,7 +260,7 @@ func (b *book) next(id string, behind uint64, n int) (found *notice, seq uint64)
 	return b.behind(h, behind, n), h.seq
 }
 
-// behind returns the next notice for a webhook; nil: none. The caller holds the lock.
+// after returns the next notice for a webhook; nil means none. The caller holds the lock.
 func (b *book) behind(h *hook, seq uint64, n int) *notice {
 	i, _ := slices.BinarySearchFunc(b.notices, seq, func(n notice, seq uint64) int { return cmp.Compare(n.seq, seq) })
 	for _, c := range b.notices[i:] {

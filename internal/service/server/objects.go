@@ -18,7 +18,7 @@ type Object struct {
 	Updated time.Time
 	Turn    int64 // order of creation: later objects of the kind have a greater one
 	Value   json.RawMessage
-	Content Content // zero: none
+	Content Content // zero means none
 
 	place Place
 }
@@ -46,7 +46,7 @@ type shelf struct {
 	last  int64    // turn of the newest one
 }
 
-// put stores the new value of an object, or removes it, and returns its old and new state; nil: none.
+// put stores the new value of an object, or removes it, and returns its old and new state; nil means none.
 func (s *shelf) put(at time.Time, r event.Recorded, place func(event.Recorded, json.RawMessage) Place) (before, now *Object) {
 	before = s.all[r.ID]
 	if len(r.Value) == 0 {
@@ -123,7 +123,7 @@ func (e *Edit) permitted() error {
 		switch {
 		case !is || r.Of == ofRewind: // of a task that it sees
 		case r.Of == ofTask:
-			task = true // it belongs to the object beside it
+			task = true // it belongs to the object next to it
 		default:
 			var k kept
 			_ = json.Unmarshal(r.Value, &k) // nothing, if it is removed
@@ -201,7 +201,7 @@ func (v *Visit) Object(of, id string) (Object, error) {
 	return v.object(of, id)
 }
 
-// Own is [Visit.Object] limited to the visitor's own tenant, to which everything that it makes is limited.
+// Own is [Visit.Object] limited to the visitor's own tenant, as is everything that it makes.
 func (v *Visit) Own(of, id string) (Object, error) {
 	o, err := v.Object(of, id)
 	if err == nil && o.Tenant != v.who.tenant {
@@ -239,7 +239,7 @@ func (v *Visit) objects(of string) (out []Object) {
 	return out
 }
 
-// Change replaces an object by the result of f; nil: it is removed. Nothing else changes it meanwhile, and an
+// Change replaces an object by the result of f; nil means it is removed. Nothing else changes it meanwhile, and an
 // error of f changes nothing.
 func (v *Visit) Change(of, id string, f func(Object) (any, error)) (Object, error) {
 	err := v.Edit(func(e *Edit) error {

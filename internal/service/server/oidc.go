@@ -30,7 +30,7 @@ type OIDC struct {
 // provider is the state of the provider. The zero value is ready, and safe for concurrent use.
 type provider struct {
 	mu       sync.Mutex
-	verifier *oidc.IDTokenVerifier // nil: the provider has not responded yet
+	verifier *oidc.IDTokenVerifier // nil means the provider has not responded yet
 	ctx      context.Context       //nolint:containedctx // carries the HTTP client for every fetch
 }
 

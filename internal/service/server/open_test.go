@@ -112,7 +112,7 @@ func TestSaidTwice(t *testing.T) {
 	h.call("POST", "/api/v1/tasks/"+id+"/interrupt", nil, http.StatusOK, nil)
 }
 
-// TestInterrupt checks that an open task continues after an interrupt, and that another one ends.
+// TestInterrupt checks that an open task continues after an interrupt, and that another ends.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

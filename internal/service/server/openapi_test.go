@@ -18,7 +18,7 @@ import (
 type description struct {
 	mu    sync.Mutex
 	doc   apiDocument
-	paths *http.ServeMux // of the described paths; nil: it was not read yet
+	paths *http.ServeMux // of the described paths; nil means it was not read yet
 }
 
 type apiDocument struct {

@@ -74,7 +74,7 @@ func (v *Visit) takenOver(own Spec) (Spec, error) {
 		return own, Wrong("session", "no session of this id without a task", "the id of one")
 	}
 	if of, known := v.book.taskOf(own.Session); known && !of.left() {
-		return own, Conflict("session %s belongs to a task already", own.Session)
+		return own, Conflict("session %s already belongs to a task", own.Session)
 	}
 	if own.Folder != "" || own.Repository != nil || own.Beside != "" || own.Fork != nil {
 		return own, Wrong("session", "it can't be combined with a folder or repository", "the session alone")

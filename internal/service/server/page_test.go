@@ -324,7 +324,8 @@ func TestSignIn(t *testing.T) {
 	other.call("POST", "/api/v1/sign-in", nil, http.StatusUnauthorized, nil) // it was used
 }
 
-// TestPageFiles checks that the files of the page are public, also by links of other sites, and that the data is not.
+// TestPageFiles checks that the files of the page are public, even by links of other sites, and that the data is
+// not.
 func TestPageFiles(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

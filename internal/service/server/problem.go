@@ -12,8 +12,8 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Problem is why a request failed, in the form of the errors of the Messages API, with the field and the right
-// value in addition.
+// Problem is the reason why a request failed, in the form of the errors of the Messages API, with the field and the
+// right value in addition.
 type Problem struct {
 	Status  int    `json:"-"`
 	Type    string `json:"type"` // such as "invalid_request_error"
@@ -26,7 +26,7 @@ type Problem struct {
 // Error implements error.
 func (p *Problem) Error() string { return p.Message }
 
-// Wrong returns the problem of a field with an invalid value. what names the fault and want the remedy.
+// Wrong returns the problem of a field with an invalid value. the parameter what names the fault, want the remedy.
 func Wrong(field, what, want string) *Problem {
 	p := &Problem{Status: http.StatusBadRequest, Type: "invalid_request_error", Field: field, Want: want}
 	if p.Message = field + ": " + what; want != "" {

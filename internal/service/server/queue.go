@@ -24,9 +24,9 @@ func (s *Server) dispatch() {
 	}
 }
 
-// begin begins tasks while there is room: first those that had begun before, then queued ones, of which the
-// next is one of the tenant with the fewest tasks at work. It also handles requests to cancel. It returns the
-// time until the next idle task runs out of time.
+// begin begins tasks while there is room: first those that had begun before, then queued ones, next one of the
+// tenant with the fewest tasks at work. It also handles requests to cancel. It returns the time until the next idle
+// task runs out of time.
 func (s *Server) begin() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -36,7 +36,7 @@ import (
 type Remote struct {
 	URL      string // of the server, such as http://127.0.0.1:8080
 	Token    string
-	Patience time.Duration // longest silence of the server after a request; 0: 30 seconds
+	Patience time.Duration // longest silence of the server after a request; 0 means 30 seconds
 
 	once   sync.Once
 	client *http.Client
@@ -110,7 +110,7 @@ func (r *Remote) Copy(ctx context.Context, session string) (string, error) {
 	return t.Session, err
 }
 
-// Points lists the points to which a session there can be rewound, oldest first.
+// Points lists the points where a session there can be rewound to, oldest first.
 func (r *Remote) Points(ctx context.Context, session string) ([]running.Point, error) {
 	var out pointList
 	err := r.Call(ctx, http.MethodGet, "/api/v1/sessions/"+url.PathEscape(session)+"/points", nil, &out)
@@ -177,7 +177,7 @@ func (r *Remote) Task(ctx context.Context, session string) (t Task, err error) {
 func (r *Remote) Resolve(ctx context.Context, text string) (string, error) {
 	id, err := store.Resolve(ctx, r, text)
 	if p := (*Problem)(nil); errors.Is(err, fs.ErrNotExist) && !errors.As(err, &p) { // in words of this server
-		err = fmt.Errorf("no session matches %q on the server; those that run are listed by: %s",
+		err = fmt.Errorf("no session matches %q on the server; list the running ones with: %s",
 			words.OneLine(text, 80), words.Command(r.URL, "ps"))
 	}
 	return id, err
@@ -288,7 +288,7 @@ func (r *Remote) Open(ctx context.Context, id string) (store.Log, error) {
 	return &remoteLog{of: r, id: id}, nil
 }
 
-// Search implements [store.Store]: it yields only an error, as it is not supported.
+// Search implements [store.Store]: it yields only an error, because it is not supported.
 func (r *Remote) Search(context.Context, *regexp.Regexp) iter.Seq2[store.Hit, error] {
 	return func(yield func(store.Hit, error) bool) { yield(store.Hit{}, errRemote) }
 }

@@ -45,7 +45,7 @@ type responseText struct {
 	Verbosity json.RawMessage `json:"verbosity,omitempty" jsonschema:"has no effect"`
 }
 
-// plain is like that of a [completionRequest].
+// plain is like the method of a [completionRequest].
 func (in responseRequest) plain() error {
 	return cmp.Or(neutral("tools", in.Tools, `[]`), neutral("tool_choice", in.ToolChoice, `"auto"`, `"none"`),
 		neutral("background", in.Background, `false`), neutral("text.format", in.Text.Format, `{"type":"text"}`))
@@ -166,7 +166,7 @@ func (c *call) respond(in responseRequest) (*response, error) {
 type responseStream struct {
 	*response
 	item string
-	out  *chunked // nil: the client waits for the end
+	out  *chunked // nil means the client waits for the end
 	seq  int
 	err  error // the client has disconnected
 }

@@ -24,7 +24,7 @@ func (c *call) effects(in one) (lastingList, error) {
 	return lastingList{append([]running.Lasting{}, list...)}, err
 }
 
-// pointList lists the points to which a session can be rewound.
+// pointList lists the points that a session can be rewound to.
 type pointList struct {
 	Points []running.Point `json:"points"`
 }

@@ -28,7 +28,7 @@ type invocation struct {
 	Background bool `json:"background,omitempty" jsonschema:"answer at once; the agent works on, and GET /ping says HealthyBusy until it is done"`
 }
 
-// conversationOf returns the name of the conversation of a request; empty: it has none.
+// conversationOf returns the name of the conversation of a request; empty means it has none.
 func conversationOf(r *http.Request) (string, error) {
 	name := r.Header.Get(runtimeSession)
 	if name != "" && (len(name) < 33 || len(name) > mostKey) {
@@ -135,7 +135,7 @@ func (c *call) held(t Task, after uint64) (Task, error) {
 	return now, err
 }
 
-// stopBehind waits until a run of a task has stopped after an event, and returns the number of the stop; 0:
+// stopBehind waits until a run of a task has stopped after an event, and returns the number of the stop; 0 means
 // there is no such event.
 func (v *Visit) stopBehind(task string, after uint64) (uint64, error) {
 	if after == 0 {

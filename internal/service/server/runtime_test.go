@@ -117,7 +117,7 @@ func TestInvokedLive(t *testing.T) {
 	}
 }
 
-// TestRuntimeTrusted checks that behind such a runtime its own paths need no token and no known host, and all others
+// TestRuntimeTrusted checks that after such a runtime its own paths need no token and no known host, and all others
 // do.
 func TestRuntimeTrusted(t *testing.T) {
 	t.Parallel()

@@ -60,7 +60,7 @@ type Server struct {
 	Setup
 
 	book     *book
-	books    store.Booker // stores it; nil: Sessions does
+	books    store.Booker // stores it; nil means Sessions does
 	pool     *running.Pool
 	opens    keep.Turns // opens sessions one at a time, so that requests still get a processor
 	live     feeds
@@ -88,7 +88,7 @@ type Server struct {
 	secrets   *oauth.Keychain
 	renewing  sync.Mutex                // of secrets of webhooks
 	leads     leader                    // this server as the book records it, if it is one of several
-	ownership atomic.Pointer[ownership] // of one of several; nil: that of Owner
+	ownership atomic.Pointer[ownership] // of one of several; nil means that of Owner
 	lost      chan struct{}             // closed when another server has taken over the book
 	hookEnded chan struct{}             // has a token if deliveries to a webhook have stopped
 }
@@ -97,16 +97,16 @@ type Server struct {
 type Setup struct {
 	// Sessions stores the sessions and the book. It must be a [store.Booker].
 	Sessions store.Store
-	// Trees stores the separate copies in which agents of tasks work; nil: there are none.
+	// Trees stores the separate copies in which agents of tasks work; nil means there are none.
 	Trees *worktree.Store
 	// Host makes the agents of a task.
 	Host func(app.Options) (*inspan.Host, error)
-	// ToolNames lists the tools that are installed for sessions in a folder, as
-	// [equipment.Set.ToolNames] does. Nil: there are none.
+	// ToolNames lists the tools that are installed for sessions in a folder, as [equipment.Set.ToolNames] does. Nil
+	// means there are none.
 	ToolNames func(ctx context.Context, root string) []string
 	// Send appends what a client says to a session, as [app.App.Send] does.
 	Send func(ctx context.Context, session string, m app.Message) (event.Event, error)
-	// Redact removes the secrets from events before they are written into the book. Nil: nothing is removed.
+	// Redact removes the secrets from events before they are written into the book. Nil means nothing is removed.
 	Redact func(event.Body) event.Body
 	// Git runs git in a folder; its error has git's own message.
 	Git func(ctx context.Context, dir string, args ...string) (string, error)
@@ -115,79 +115,80 @@ type Setup struct {
 	Options app.Options
 	// Dir is the folder of the workspaces of tasks that name no folder.
 	Dir string
-	// State is the folder of the data of Sessions, to which agents have no access: its disk is watched like
-	// that of Dir, and doors store secrets there. Empty: there is none, and they store no secrets.
+	// State is the folder of the data of Sessions, which agents can't access: its disk is watched like that of Dir,
+	// and doors store secrets there. Empty means there is none, and they store no secrets.
 	State string
-	// Floor is the number of bytes that must stay free on these disks: with less, no task begins, and running
-	// ones pause. 0: any number.
+	// Floor is the number of bytes that must stay free on these disks: with less, no task begins, and running ones
+	// pause. 0 means any number.
 	Floor int64
-	// Folders are those in which, or below which, a task that names a folder may work. Empty: none.
+	// Folders are those in which, or below which, a task that names a folder may work. Empty means none.
 	Folders []string
-	// Guard decides which hosts have addresses that repositories may come from; nil: those with public
+	// Guard decides which hosts have addresses that repositories may come from; nil means those with public
 	// addresses.
 	Guard *netguard.Guard
 	// CloneFrom are further hosts that they may come from.
 	CloneFrom netguard.Hosts
-	// Unwalled is why commands run without a sandbox here; empty: they run in one. If set, identities of a
-	// tenant can't approve commands.
+	// Unwalled is the reason why commands run without a sandbox here; empty means they run in one. If set,
+	// identities of a tenant can't approve commands.
 	Unwalled string
-	// Contract is added to the system prompt of every task; empty: [Contract].
+	// Contract is added to the system prompt of every task; empty means [Contract].
 	Contract string
-	// AtOnce is how many tasks may work at once; 0: [DefaultAtOnce]. Tasks that wait for a person's decision
+	// AtOnce is how many tasks may work at once; 0 means [DefaultAtOnce]. Tasks that wait for a person's decision
 	// don't count.
 	AtOnce int
 	// Keep says which workspaces stay when their task has ended, unless the task itself says so.
 	Keep Keep
-	// Owner is the token with all permissions; empty: there is none, or one of several servers has that of the others.
+	// Owner is the token with all permissions; empty means there is none, or one of several servers has that of the
+	// others.
 	Owner string
 	// Runtime says that a runtime such as Bedrock AgentCore is in front of the server and authenticates the
 	// senders of requests to /invocations, /ws and /ping: they need no token.
 	Runtime bool
-	// Also adds endpoints of other protocols, which are built on [Server.Visit]. Nil: there are none.
-	// Forms are paths of theirs that take files.
+	// Also adds endpoints of other protocols, which are built on [Server.Visit]. Nil means there are none. Forms
+	// are paths of theirs that take files.
 	Also  func(*http.ServeMux)
 	Forms []string
-	// Equip gives the agent of a task the things that a door stores for it, whenever its session is opened.
-	// Nil: it does nothing. Furnish puts the door's things into a new workspace before the session begins.
-	// Visits are those of [Server.For].
+	// Equip gives the agent of a task the things that a door stores for it, whenever its session is opened. Nil
+	// means it does nothing. Furnish puts the door's things into a new workspace before the session begins. Visits
+	// are those of [Server.For].
 	Equip   func(v *Visit, t Task, o *app.Options) error
 	Furnish func(v *Visit, t Task, dir string) error
-	// Workflows returns the workflows that tasks may run, each checked. Nil: there are none.
+	// Workflows returns the workflows that tasks may run, each checked. Nil means there are none.
 	Workflows func() []*workflow.Workflow
-	// Schedules start scheduled runs on this machine, in addition to the tasks. Nil: this server runs none.
+	// Schedules start scheduled runs on this machine, in addition to the tasks. Nil means this server runs none.
 	Schedules *schedule.Set
-	// GitHub is where issues and pull requests are read. Its token is only for tasks without a tenant: a tenant
-	// could otherwise read things with it to which it has no right.
+	// GitHub is where issues and pull requests are read. Its token is only for tasks without a tenant: otherwise a
+	// tenant could read things that it has no right to.
 	GitHub forge.Site
 	// OIDC also lets in tokens of an identity provider. Without an issuer there is none.
 	OIDC OIDC
 	// Rewind lists the rewind points of sessions, and takes their checkpoints.
 	Rewind *running.Rewinds
-	// HasModel reports why no request could go to a model, by its name. Nil: every name is accepted.
+	// HasModel reports why no request could go to a model, by its name. Nil means every name is accepted.
 	HasModel func(name string) error
 	// Ours also shows the sessions of the store that belong to no task, those of a person's own terminals, to
 	// visitors who see all tenants. They can be watched, answered and taken over as tasks.
 	Ours bool
-	// Warn is called with messages for the operator. Nil: they are dropped.
+	// Warn is called with messages for the operator. Nil means they are dropped.
 	Warn func(string)
-	// Clock is the source of time. Nil: the system's.
+	// Clock is the source of time. Nil means the system's.
 	Clock Clock
 	// Tells returns the types of the webhook events for a change of a door's objects or tasks, and Tellable all
-	// such types. Nil: none.
+	// such types. Nil means none.
 	Tells    func(Change) []string
 	Tellable []string
 	// Whose returns the agent and environment that own an object of a door, for identities that are confined to
-	// some. A task belongs to the owner of the object with its id. Nil: no object has an owner.
+	// some. A task belongs to the owner of the object with its id. Nil means no object has an owner.
 	Whose func(of, id string, value json.RawMessage) Place
 	// WebhookTo are hosts without public addresses that webhooks may have.
 	WebhookTo netguard.Hosts
 	// Carry makes the workspaces of tasks travel through the store, except those in Folders: each machine has a
-	// folder Dir of its own, at the same path. Nil: all machines that work on a task see the same Dir.
+	// folder Dir of its own, at the same path. Nil means all machines that work on a task see the same Dir.
 	Carry *running.Carriers
 	// Fleeting removes travelling workspaces from this machine when their task ends, even if Keep would have
 	// them stay: they stay in the store.
 	Fleeting bool
-	// Engine makes other machines drive the sessions of tasks, see [Server.Work]. Nil: this one does.
+	// Engine makes other machines drive the sessions of tasks, see [Server.Work]. Nil means this one does.
 	Engine running.Engine
 	// SkipMissed skips scheduled runs that were due while none could begin. Otherwise the last one of each
 	// schedule is made up.
@@ -383,7 +384,7 @@ func (s *Server) Handler() http.Handler {
 	return otherMethods(mux)
 }
 
-// otherMethods responds to requests to our paths with unsupported methods. The mux itself can't, as it has
+// otherMethods responds to requests to our paths with unsupported methods. The mux itself can't, because it has
 // catch-all patterns.
 func otherMethods(mux *http.ServeMux) http.Handler {
 	taken := func(r *http.Request) bool {

@@ -229,7 +229,7 @@ func TestStalled(t *testing.T) {
 	}
 }
 
-// TestTwice checks that a request with a key counts once, also after a restart, and only for who sent it.
+// TestTwice checks that a request with a key counts once, even after a restart, and only for who sent it.
 func TestTwice(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -458,7 +458,8 @@ func (h *house) follow(path, after string, most int, kind string) seen {
 	return out
 }
 
-// TestStream checks that a client that is cut off anywhere, and continues behind its last event, sees each event once.
+// TestStream checks that a client that is cut off anywhere, and continues after its last event, sees each event
+// once.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -483,7 +484,7 @@ func TestStream(t *testing.T) {
 			t.Errorf("cut at %d: %v", cut, rest.seqs)
 		}
 	}
-	// A task that is over has a stream that ends, and none behind its end.
+	// A task that is over has a stream that ends, and none after its end.
 	last := strconv.Itoa(len(all.seqs))
 	if status, text := h.do(h.request(t.Context(), "GET", path+"?after="+last, nil)); status != 200 || strings.Contains(text, "data:") {
 		t.Errorf("%d %s", status, text)
@@ -573,8 +574,8 @@ func TestElsewhere(t *testing.T) {
 	h.until(task.ID, event.StageCompleted)
 }
 
-// TestOpensInTurn checks that sessions are opened one at a time, however many tasks may work: requests to the server
-// would wait behind them.
+// TestOpensInTurn checks that sessions are opened one at a time, however many tasks may work: requests to the
+// server would wait after them.
 func TestOpensInTurn(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

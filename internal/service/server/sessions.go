@@ -247,7 +247,7 @@ func whole(body event.Body, raw json.RawMessage) error {
 		return err
 	}
 	var has map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &has) // it is an object, as it was decoded before
+	_ = json.Unmarshal(raw, &has) // it is an object, because it was decoded before
 	for kind, needed := range map[string]string{
 		event.Steered{}.Kind(): "parts", event.Decided{}.Kind(): "allow", event.Withdrawn{}.Kind(): "of",
 		event.Titled{}.Kind(): "title", event.Pinned{}.Kind(): "on",

@@ -26,11 +26,11 @@ import (
 
 // Among configures one of several servers.
 type Among struct {
-	// Advertise is the URL at which the others reach this server, http://host:port. Empty: its address,
-	// which then must name one host.
+	// Advertise is the URL for other servers to reach this one, http://host:port. Empty means its address, which
+	// then must name one host.
 	Advertise string
-	// OnStandby is called with the address of the leader for which this server stands by, and with an empty text
-	// when it leads itself. Nil: it is not called.
+	// OnStandby is called with the address of the leader that this server stands by for, and with an empty text
+	// when it leads itself. Nil means it is not called.
 	OnStandby func(leader string)
 	// NewOwner makes the owner's token of this server that of all of them. Without it, a server does not start
 	// if its token differs from that of the last leader.
@@ -54,7 +54,7 @@ const (
 // ServeAmong is [Server.Serve] for one of several servers of a store. It fails with [ErrTakenOver] if it has
 // led and another leads now. The caller starts it again, to stand by.
 func (s *Server) ServeAmong(ctx context.Context, d Door, a Among, grace time.Duration) (err error) {
-	// A server without a token joins the others with theirs, of which the book has the digest.
+	// A server without a token joins the others with theirs, whose digest is in the book.
 	if s.Owner, err = netguard.KnownToken(d.TokenFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -178,7 +178,7 @@ func (v *vigil) keep(ctx context.Context) {
 	}
 }
 
-// look returns why the server may no longer lead.
+// look returns the reason why the server may no longer lead.
 func (v *vigil) look() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -231,7 +231,7 @@ type leading struct {
 	end  context.CancelFunc
 }
 
-// turn forwards requests to another leader; nil: none. Pending requests to the previous one fail: it may hang,
+// turn forwards requests to another leader; nil means none. Pending requests to the previous one fail: it may hang,
 // or be on a machine that is gone.
 func (b *standby) turn(to *url.URL) {
 	var next *leading
@@ -272,7 +272,7 @@ func (b *standby) await(ctx context.Context) error {
 	}
 }
 
-// tell reports the leader for which the server stands by, if it has changed.
+// tell reports the leader that the server stands by for, if it has changed.
 func (b *standby) tell() {
 	leader := b.leader.Load()
 	if leader == nil || leader.url.String() == b.told {
@@ -337,7 +337,7 @@ func (b *standby) read(ctx context.Context) error {
 type leader struct {
 	URL string `json:"url"`
 	Run string `json:"run"` // of the process, as another one may have the same URL
-	// Owner is the digest of the owner's token; empty: the leader has version 0.1.
+	// Owner is the digest of the owner's token; empty means the leader has version 0.1.
 	Owner string `json:"owner,omitempty"`
 }
 
@@ -405,13 +405,13 @@ func (b *standby) unled(w http.ResponseWriter) {
 	})
 }
 
-// Cluster is what the book of a store says of the servers that share it.
+// Cluster describes the servers that share a store, from its book.
 type Cluster struct {
-	Leader    string // URL of the server that leads or led last; empty: no server has used the store
+	Leader    string // URL of the server that leads or led last; empty means no server has used the store
 	SameOwner bool   // the token is that of their owner, or there is none
 }
 
-// ClusterOf reads the book of a store. Token is the owner's token of this machine; empty: it has none.
+// ClusterOf reads the book of a store. Token is the owner's token of this machine; empty means it has none.
 func ClusterOf(ctx context.Context, s store.Store, token string) (Cluster, error) {
 	books, ok := s.(store.Booker)
 	if !ok {
@@ -426,7 +426,7 @@ func ClusterOf(ctx context.Context, s store.Store, token string) (Cluster, error
 	return Cluster{Leader: b.leader.URL, SameOwner: !b.leader.another(token)}, err
 }
 
-// Free returns why a session can't leave its store: a task works in it, or will.
+// Free returns the reason why a session can't leave its store: a task works in it, or will.
 func Free(ctx context.Context, s store.Store, session string) error {
 	of := ""
 	for e, err := range store.Events(ctx, s, session) {

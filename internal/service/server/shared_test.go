@@ -37,7 +37,7 @@ func (h *house) joins(setup server.Setup) *among {
 	return h.joinsAs(setup, "")
 }
 
-// joinsAs starts one that says it is at a URL; empty: its own.
+// joinsAs starts one that says it is at a URL; empty means its own.
 func (h *house) joinsAs(setup server.Setup, at string) *among {
 	h.t.Helper()
 	token := filepath.Join(h.dir, "token")
@@ -155,8 +155,8 @@ func TestJoins(t *testing.T) {
 	}
 }
 
-// TestOneOwner checks that a server with another owner's token than the last leader neither stands by nor leads, and
-// says why, unless it is to bring a new one.
+// TestOneOwner checks that a server with another owner's token than the last leader neither stands by nor leads,
+// and gives the reason why, unless it is to bring a new one.
 func TestOneOwner(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -322,12 +322,12 @@ func TestLeaderHangs(t *testing.T) {
 	}
 }
 
-// engine is one within a process: it gives sessions to its only worker. As with any engine, a wake that
-// comes during a run is followed by another one.
+// engine is one within a process: it gives sessions to its only worker. As with any engine, a wake that comes
+// during a run is followed by another.
 type engine struct {
 	store store.Store
 	woken chan string
-	yes   *atomic.Int32 // counts wakes for decisions; nil: nobody asks
+	yes   *atomic.Int32 // counts wakes for decisions; nil means no one asks
 	stuck string        // what it says of sessions that nothing happens in
 }
 
@@ -367,7 +367,7 @@ func (e engine) Work(ctx context.Context, w running.Work) error {
 	}
 }
 
-// drive runs a session behind each wake, if there is something to do.
+// drive runs a session after each wake, if there is something to do.
 func (e engine) drive(ctx context.Context, pool *running.Pool, id string, wakes <-chan struct{}) {
 	for {
 		select {

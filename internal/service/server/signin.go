@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// A browser signs in with a code, as an address with a token would be stored in histories. A code is a bearer
-// token that is valid for a minute and for one request, which must be to sign in. It reaches the browser in a
-// private file ([Web.Show]). It is valid only with the cookie that a browser got when it fetched the page. So a
-// program that has read the code, and is not a browser at this page, can't use it.
+// A browser signs in with a code, because an address with a token would be stored in histories. A code is a bearer token
+// that is valid for a minute and for one request, which must be to sign in. It reaches the browser in a private
+// file ([Web.Show]). It is valid only with the cookie that a browser got when it fetched the page, so a program
+// that has read the code, and is not a browser at this page, can't use it.
 
 const (
 	codeMark = "inspan-code-"
@@ -39,7 +39,7 @@ const (
 	signInPath = "/api/v1/sign-in"
 )
 
-// Code makes a code with which a browser signs in once, with the rights of the owner.
+// Code makes a code for a browser to sign in once, with the rights of the owner.
 func (s *Server) Code() string { return s.codes.newCode() }
 
 func (c *codes) newCode() string {

@@ -29,14 +29,14 @@ func (s *Server) socket() endpoint {
 	return e
 }
 
-// rejoined says at which event a client rejoins its conversation.
+// rejoined returns the event where a client rejoins its conversation.
 type rejoined struct {
 	After string `json:"-" query:"after"`
 }
 
 // talk serves a conversation over a WebSocket: the client sends prompts, and gets every event of the session,
-// transient ones included, in the form of docs/EVENTS.md. A client that names its conversation by the header
-// can rejoin it, behind the event that "after" names. Otherwise the conversation ends with the connection.
+// transient ones included, in the form of docs/EVENTS.md. A client that names its conversation by the header can
+// rejoin it, after the event that "after" names. Otherwise the conversation ends with the connection.
 func (s *Server) talk(w http.ResponseWriter, r *http.Request) {
 	v, err := s.Visit(r, Operator)
 	var name string

@@ -19,14 +19,14 @@ import (
 type feeds struct {
 	mu    sync.Mutex
 	seats map[string]map[*seat]bool // by session
-	begun map[string]bool           // sessions with a reply in progress of which some text was passed on
+	begun map[string]bool           // sessions with a partly passed on reply
 }
 
 // seat is a follower of a session.
 type seat struct {
 	feeds   *feeds
 	session string
-	events  chan event.Event // transient and stored; a slow follower misses some; nil: not wanted
+	events  chan event.Event // transient and stored; a slow follower misses some; nil means not wanted
 	turns   chan struct{}    // has a token if something was decided, asked or ended
 	torn    bool             // some text of the reply in progress was missed: the rest is not passed on either
 }
@@ -131,8 +131,8 @@ func NewSSE(w http.ResponseWriter) *SSE {
 	return &SSE{w: w, ctl: http.NewResponseController(w)}
 }
 
-// Send sends one event; without an id, a client can't ask for the events behind it. A client that does not
-// accept it in time is disconnected.
+// Send sends one event; without an id, a client can't ask for the events after it. A client that does not accept it
+// in time is disconnected.
 func (s *SSE) Send(id, name string, data []byte) error {
 	text := "event: " + name + "\ndata: " + string(data) + "\n\n"
 	if id != "" {
@@ -156,8 +156,8 @@ func (s *SSE) write(text string) error {
 
 // Feed selects the events of a task to follow.
 type Feed struct {
-	Child string // id of a subagent whose session is meant; empty: the task's own session
-	After uint64 // behind this number
+	Child string // id of a subagent whose session is meant; empty means the task's own session
+	After uint64 // after this number
 	Live  bool   // includes transient events of a run on this server; they have no number
 }
 
@@ -209,7 +209,7 @@ func (v *Visit) followed(session, task string, feed Feed) (iter.Seq[event.Event]
 	}, nil
 }
 
-// reaches returns an error if a log has no event with the number behind which a client wants to continue.
+// reaches returns an error if a log has no event with the number that a client wants to continue after.
 func (v *Visit) reaches(log store.Log, after uint64) error {
 	if after == 0 {
 		return nil
@@ -226,7 +226,7 @@ type follower struct {
 	*source
 	task  string
 	seq   uint64             // of the last yielded event
-	live  <-chan event.Event // nil: only stored events are wanted
+	live  <-chan event.Event // nil means only stored events are wanted
 	yield func(event.Event) bool
 }
 
@@ -245,7 +245,7 @@ func (f *follower) follow() {
 	}
 }
 
-// upTo yields further stored events, up to a number; 0: all.
+// upTo yields further stored events, up to a number; 0 means all.
 func (f *follower) upTo(seq uint64) bool {
 	for e, err := range f.log.Read(f, f.seq) {
 		if err != nil || !f.yield(e) {
@@ -420,8 +420,8 @@ func (s *source) news() <-chan struct{} {
 	return s.grown
 }
 
-// lastEventID returns the event behind which a client wants to continue: the number in the query, or in the
-// header that a reconnecting client sets by itself.
+// lastEventID returns the event after which a client wants to continue: the number in the query, or in the header
+// that a reconnecting client sets by itself.
 func lastEventID(r *http.Request) (last uint64, err error) {
 	for _, at := range [][2]string{{"after", r.URL.Query().Get("after")}, {"Last-Event-ID", r.Header.Get("Last-Event-ID")}} {
 		field, text := at[0], at[1]

@@ -91,7 +91,7 @@ type Task struct {
 	Result    *Result     `json:"result,omitempty"`
 	History   []Move      `json:"history"`
 
-	cancelled string    // the identity that wants it cancelled; empty: none
+	cancelled string    // the identity that wants it cancelled; empty means none
 	closed    string    // the same for an open task that is to end
 	moved     time.Time // when it reached its stage
 	place     Place     // place of the object with its id

@@ -20,9 +20,9 @@ func (c *Visit) Submit(spec Spec) (Task, error) {
 	return c.submitted("task_", spec, spec, nil, nil)
 }
 
-// SubmitAs admits a task together with an object of a kind, which has the same id: one that begins with the
-// prefix. Said is the whole request, as for [Visit.Make]. More gets that id and puts related objects; nil:
-// there are none. If it fails, nothing is admitted.
+// SubmitAs admits a task together with an object of a kind, which has the same id: one that begins with the prefix.
+// Said is the whole request, as for [Visit.Make]. More gets that id and puts related objects; nil means there are
+// none. If it fails, nothing is admitted.
 func (c *Visit) SubmitAs(of, prefix string, object, said any, spec Spec, more func(e *Edit, id string) error) (Task, error) {
 	raw, err := shelved(c.who.tenant, object, Content{})
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *Visit) submitted(prefix string, spec Spec, said any, beside *event.Reco
 	return t, nil
 }
 
-// admit returns why a tenant can have no more tasks. The caller holds the book's lock.
+// admit returns the reason why a tenant can have no more tasks. The caller holds the book's lock.
 func (c *Visit) admit(name string, now time.Time) error {
 	bounds := Tenant{}
 	if t := c.book.tenants[name]; t != nil {
@@ -260,7 +260,7 @@ func (c *call) removeWorkspace(in removal) (nothing, error) {
 	return nothing{}, c.discard(t)
 }
 
-// stopped is why a run is interrupted.
+// stopped is the reason why a run is interrupted.
 type stopped struct {
 	ID     string `json:"-" path:"id"`
 	Reason string `json:"reason,omitempty" jsonschema:"for people"`

@@ -15,12 +15,12 @@ import (
 	"github.com/inspan/inspan/llm/script"
 )
 
-// Travelling workspaces (Setup.Carry): their states are stored as blobs of the sessions. Each machine that
-// handles a task makes a folder from the newest state. The driver's folder is ahead of it, and all others are
-// only for reading.
+// Travelling workspaces (Setup.Carry): their states are stored as blobs of the sessions. Each machine that handles
+// a task makes a folder from the newest state. The folder on the driver's machine is newer than that state; the
+// others are read-only copies.
 
-// Travel turns on travelling workspaces. Their records on this machine are next to them, as several servers may
-// share the folder State.
+// Travel turns on travelling workspaces. Their records on this machine are next to them, because several servers
+// may share the folder State.
 func (s *Server) Travel() {
 	s.Carry = &running.Carriers{Dir: filepath.Join(s.Dir, ".copies"), Sessions: s.Sessions, Spare: s.Floor}
 }
@@ -30,8 +30,8 @@ func (s *Server) travels(t Task) bool {
 	return s.Carry != nil && !t.Spec.Elsewhere && t.Spec.Folder+t.Spec.Session == ""
 }
 
-// arrive makes sure that the workspace of a task is here, as its session has left it. Otherwise an agent would
-// find an empty folder, and take that for the truth.
+// arrive makes sure that the workspace of a task is here, as its session has left it. Otherwise an agent would find
+// an empty folder and believe that the workspace is empty.
 func (s *Server) arrive(ctx context.Context, t Task) error {
 	dir := s.workspace(t)
 	if s.Carry != nil && t.Spec.Elsewhere {
@@ -49,7 +49,7 @@ func (s *Server) arrive(ctx context.Context, t Task) error {
 	return nil
 }
 
-// holdsWork describes the copy of a task's workspace that has unmerged changes; empty: there is none, or the
+// holdsWork describes the copy of a task's workspace that has unmerged changes; empty means there is none, or the
 // task keeps nothing.
 func (s *Server) holdsWork(t Task) string {
 	if t.Session == "" || cmp.Or(t.Spec.Keep, s.Keep) == KeepNever {
@@ -70,14 +70,14 @@ func (s *Server) unmerged(t Task) string {
 		"DELETE /api/v1/tasks/%s/workspace?discard=true removes them too", copies[0].Agent, text.Count(len(copies[0].Changed), "file"), t.ID)
 }
 
-// copies returns the table of the workspace copies in which agents work apart.
+// copies returns the table of the separate copies in which agents work.
 func (s *Server) copies() *running.Table {
 	return &running.Table{Sessions: s.Sessions, Trees: s.Trees}
 }
 
 // discard removes the workspace of a task and its copies, wherever this server can reach it.
 func (s *Server) discard(t Task) (err error) {
-	if t.Session != "" { // before the workspace goes, as git lists the copies in it
+	if t.Session != "" { // before the workspace goes, because git lists the copies in it
 		err = s.copies().DropCopies(s.ctx, t.Session)
 	}
 	err = errors.Join(err, s.discardHere(t))
@@ -102,7 +102,7 @@ func (s *Server) sweepCopies() {
 		roots, err := s.Carry.Roots()
 		err = errors.Join(err, s.book.catchUp(s.ctx)) // a task is in the book before it has a workspace
 		for _, root := range roots {
-			if err == nil && filepath.Dir(root) == s.Dir && s.leaves(filepath.Base(root)) {
+			if err == nil && filepath.Dir(root) == s.Dir && s.mustLeave(filepath.Base(root)) {
 				err = s.Carry.Drop(root)
 			}
 		}
@@ -117,8 +117,8 @@ func (s *Server) sweepCopies() {
 	}
 }
 
-// leaves reports whether the workspace of a task must leave this machine.
-func (s *Server) leaves(task string) bool {
+// mustLeave reports whether the workspace of a task must leave this machine.
+func (s *Server) mustLeave(task string) bool {
 	t, known := s.book.task(task)
 	if !known || !over(t.Stage) || !s.stays(t, t.Stage) {
 		return !known || over(t.Stage) && s.holdsWork(t) == ""
@@ -130,9 +130,9 @@ func (s *Server) leaves(task string) bool {
 	return err == nil && state.Stays == "" // otherwise it is the only one
 }
 
-// held returns the number of bytes of the workspace of a task: of its folder here, which a call may be
-// changing, or of its stored state.
-func (s *Server) held(t Task) int64 {
+// workspaceSize returns the size of a task's workspace in bytes: that of its folder here, which a call may be changing, or
+// of its stored state if that is larger.
+func (s *Server) workspaceSize(t Task) int64 {
 	here := weight(s.workspace(t))
 	if !s.travels(t) || t.Session == "" || over(t.Stage) && !s.stays(t, t.Stage) {
 		return here

@@ -189,8 +189,8 @@ func TestFleeting(t *testing.T) {
 	}
 }
 
-// TestTravelIsApart checks that no two tasks share a workspace that travels, which each would take from the other, and
-// that who sees a session can't read the states of its workspace, nor anybody behind its end.
+// TestTravelIsApart checks that no two tasks share a workspace that travels, which each would take from the other,
+// and that who sees a session can't read the states of its workspace, nor anybody after its end.
 func TestTravelIsApart(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, (*server.Server).Travel)

@@ -11,9 +11,9 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Trial serves at a loopback address, does one task as a client would, and ends. Apart from sessions, all state
-// is in memory and in the folder dir, which exists. So it neither waits for another server with the same
-// sessions, nor affects it. If there is an error, the task is still returned in its last state.
+// Trial serves at a loopback address, does one task as a client would, and ends. Apart from sessions, all state is
+// in memory and in the folder dir, which exists, so it neither waits for another server with the same sessions, nor
+// affects it. If there is an error, the task is still returned in its last state.
 func (s *Server) Trial(ctx context.Context, dir string, spec Spec) (t Task, err error) {
 	s.books = &store.Memory{}
 	s.State, s.Dir = filepath.Join(dir, "state"), filepath.Join(dir, "tasks")

@@ -24,8 +24,8 @@ import (
 // and the current activity. It uses the fold of all front ends ([transcript.Fold]), so the page folds nothing.
 //
 // Text of a reply in progress is not in the log and has no place: it is sent to the page as it comes, and is
-// dropped with the next event. So the places are the same at each view of a session. A page that reconnects,
-// also to another server, says from which place on it has items and up to which event.
+// dropped with the next event, so the places are the same at each view of a session. A page that reconnects, even
+// to another server, says from which place on it has items and up to which event.
 type view struct {
 	*Visit
 	shower
@@ -214,7 +214,7 @@ func (v *view) questions() (out []shownQuestion) {
 	return out
 }
 
-// writing returns the new text of a reply in progress; nil: none.
+// writing returns the new text of a reply in progress; nil means none.
 func (v *view) writing() *shownWriting {
 	r := v.fold.Now.Reply
 	out := shownWriting{Fresh: r != v.written}

@@ -25,7 +25,7 @@ type Visit struct {
 	context.Context
 
 	who       visitor
-	key       string // with which the visitor can repeat its request; empty: none
+	key       string // with which the visitor can repeat its request; empty means none
 	principal string
 }
 
@@ -98,8 +98,8 @@ func (v *Visit) Known() bool {
 	return known
 }
 
-// Key returns the unique key of the request, also for use in sessions, if the client has sent an
-// Idempotency-Key. Empty: it has not.
+// Key returns the unique key of the request, including for use in sessions, if the client has sent an
+// Idempotency-Key. Empty means it has not.
 func (v *Visit) Key() string {
 	if v.key == "" {
 		return ""
@@ -137,8 +137,8 @@ func (v *Visit) Wait(id string, so func(Task) bool) (Task, error) {
 // News returns a channel that is closed when the server's state changes.
 func (v *Visit) News() <-chan struct{} { return v.book.news() }
 
-// Unfinished returns the tasks that the visitor sees, that are not over, and for which keep is true, without
-// their histories. Keep must not change them.
+// Unfinished returns the tasks that the visitor sees, that are not over and that keep accepts, without their
+// histories. Keep must not change them.
 func (v *Visit) Unfinished(keep func(*Task) bool) []Task {
 	return v.book.openIf(func(t *Task) bool { return keep(t) && v.who.sees(t.Tenant, t.place) })
 }
@@ -214,7 +214,7 @@ func (v *Visit) tell(id string, input event.Body) (uint64, error) {
 	case err != nil:
 		return 0, err
 	case t.Session == "" || over(t.Stage) || t.Stage == event.StageFinalizing || t.closed != "":
-		return 0, Conflict("task %s is %s and takes no messages", t.ID, t.Stage)
+		return 0, Conflict("task %s is %s and accepts no messages", t.ID, t.Stage)
 	}
 	seq, err := v.write(t.Session, input)
 	if err != nil {
@@ -318,8 +318,8 @@ func spilled(ctx context.Context, blobs tool.Blobs, parts llm.Parts) (llm.Parts,
 // Cancel ends a task in stage cancelled, whatever its stage is.
 func (v *Visit) Cancel(id string) (Task, error) { return v.wish(id, ofCancel) }
 
-// Finish ends an open task when it is next idle. It accepts no more messages. A task that waits for an answer
-// is interrupted, as no answer may come.
+// Finish ends an open task when it is next idle. It accepts no more messages. A task that waits for an answer is
+// interrupted, because no answer may come.
 func (v *Visit) Finish(id string) (Task, error) {
 	t, err := v.Find(id)
 	if err == nil && !t.Spec.Open {

@@ -30,8 +30,8 @@ type Web struct {
 	Tell    func(string)
 }
 
-// Show opens the page of a server, signed in by a code, and prints its address. The browser gets the code from
-// a private file, as the list of processes shows command lines. If no browser can be opened, it prints how to
+// Show opens the page of a server, signed in by a code, and prints its address. The browser gets the code from a
+// private file, because the list of processes shows command lines. If no browser can be opened, it prints how to
 // sign in. If the server listens on all addresses of this machine, it also prints those for other devices.
 func (w Web) Show(ctx context.Context, state, address, code string) {
 	here, devices := ReachedAt(address)
@@ -54,9 +54,9 @@ func (w Web) Show(ctx context.Context, state, address, code string) {
 	}
 }
 
-// ReachedAt returns the addresses at which this machine and other devices reach a server. Both are the address
-// that it listens at, unless that stands for all addresses of the machine. Then here is the loopback
-// address, and devices has the machine's IPv4 addresses, or the IPv6 addresses if there are no others.
+// ReachedAt returns the addresses for this machine and other devices to reach a server. Both are the address that
+// it listens at, unless that stands for all addresses of the machine. Then here is the loopback address, and
+// devices has the machine's IPv4 addresses, or the IPv6 addresses if there are no others.
 func ReachedAt(listens string) (here string, devices []string) {
 	all, err := netip.ParseAddrPort(listens)
 	if err != nil || !all.Addr().IsUnspecified() {

@@ -41,7 +41,7 @@ type told struct {
 type receiver struct {
 	t      testing.TB
 	h      *httptest.Server
-	answer func(told) int // status of the answer; nil: 204
+	answer func(told) int // status of the answer; nil means 204
 
 	mu     sync.Mutex
 	secret string

@@ -325,7 +325,7 @@ func (w *work) attitude(t *Task, st inspan.Status) error {
 	return w.to(w.ctx, t, event.Staged{Stage: stage})
 }
 
-// await waits until there is more in a session, its task is over, or the time has passed; 0: no limit.
+// await waits until there is more in a session, its task is over, or the time has passed; 0 means no limit.
 func (w *work) await(ctx context.Context, t *Task, seq uint64, most time.Duration) error {
 	log, err := w.Sessions.Open(w.ctx, t.Session)
 	if err != nil {

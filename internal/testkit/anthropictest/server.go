@@ -26,16 +26,16 @@ type Answer = fake.Answer
 // vendor would refuse is answered with status 400 and never reaches Answer; if the reason is its tools, it
 // fails the test of Start or Transport. Safe for concurrent use if Answer is.
 type Server struct {
-	// Answer decides the response to a request; nil: an empty reply.
+	// Answer decides the response to a request; nil means an empty reply.
 	Answer func(r *http.Request, body []byte) Answer
-	// Key is the required API key, or the bearer token of a cloud; empty: any or none.
+	// Key is the required API key, or the bearer token of a cloud; empty means any or none.
 	Key string
-	// Dialect is "bedrock" or "vertex" to play one of them; empty: the vendor's
-	// own API. Errors are those of the cloud: an Answer's Type is the exception at
-	// Bedrock, and Google's status at Vertex AI if it is in capitals.
+	// Dialect is "bedrock" or "vertex" to play one of them; empty means the vendor's own API. Errors are those of
+	// the cloud: an Answer's Type is the exception at Bedrock, and Google's status at Vertex AI if it is in
+	// capitals.
 	Dialect string
-	// Secret is the secret key that Bedrock's requests must be signed with, for
-	// the access key "AKID", within five minutes; empty: Key decides.
+	// Secret is the secret key that Bedrock's requests must be signed with, for the access key "AKID", within five
+	// minutes; empty means Key decides.
 	Secret string
 	// Models are the ids that GET /v1/models lists.
 	Models []string
@@ -172,8 +172,8 @@ func (n *renderer) failure() []byte {
 	return Exception(n.a.Type, n.a.Message)
 }
 
-// render streams the reply: the prompt's usage at the start, a ping behind the
-// first block's beginning, the reply's usage at the end, as the vendor does.
+// render streams the reply: the prompt's usage at the start, a ping after the first block's beginning, the reply's
+// usage at the end, as the vendor does.
 func (n *renderer) render() {
 	u := n.a.Usage
 	model, _ := json.Marshal(n.model)

@@ -91,7 +91,7 @@ var (
 	goodName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`) // 128 on the vendor's own API
 )
 
-// objection is why a request is refused, in the vendor's words.
+// objection is the reason why a request is refused, in the vendor's words.
 type objection string
 
 func (o objection) Error() string { return string(o) }

@@ -74,7 +74,7 @@ func Close(t testing.TB, env tool.Env) {
 	}
 }
 
-// Need skips a test if a box can't be built, and says why.
+// Need skips a test if a box can't be built, and gives the reason why.
 func Need(t *testing.T, env tool.Env, level tool.Level) {
 	t.Helper()
 	if level == tool.BoxRead && !env.Walls.Read || level == tool.BoxWorkspace && !env.Walls.Workspace {
@@ -82,7 +82,7 @@ func Need(t *testing.T, env tool.Env, level tool.Level) {
 	}
 }
 
-// Run runs a script in a box and returns its exit code, its output and what was refused.
+// Run runs a script in a box and returns its exit code, its output and the refused accesses.
 func Run(t testing.TB, env tool.Env, box tool.Box, text string, vars ...string) (int, string, []string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -131,7 +131,7 @@ func RunSoon(t *testing.T, env tool.Env, box tool.Box, text string, vars ...stri
 		" ) 2>/tmp/why && exit 0; sleep 0.1; done; cat /tmp/why; exit 1", vars...))
 }
 
-// Succeeds runs a script that must succeed, and returns what it prints.
+// Succeeds runs a script that must succeed, and returns its output.
 func Succeeds(t *testing.T, env tool.Env, box tool.Box, text string, vars ...string) string {
 	t.Helper()
 	code, out, _ := Run(t, env, box, text, vars...)

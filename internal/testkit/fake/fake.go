@@ -19,14 +19,13 @@ type Answer struct {
 	// is sent as its arguments. Reasoning whose Opaque is the JSON string
 	// "redacted" is hidden by the vendor, where the vendor does that.
 	Parts llm.Parts
-	Stop  llm.Stop // empty: StopCalls if there are calls, else StopEnd
+	Stop  llm.Stop // empty means StopCalls if there are calls, else StopEnd
 	// StopReason is the vendor's own word; it overrides Stop.
 	StopReason string
 	Usage      llm.Usage
 
-	// Status is that of an error answer; 0: a reply. Type, Code and Message
-	// are those of the error in the vendor's form; if Body is set, it is sent
-	// instead.
+	// Status is that of an error answer; 0 means a reply. Type, Code and Message are those of the error in the
+	// vendor's form; if Body is set, it is sent instead.
 	Status  int
 	Type    string
 	Code    string
@@ -34,21 +33,20 @@ type Answer struct {
 	Body    string
 	Header  http.Header // added to the answer's
 
-	// Split is the largest size of the pieces in which text is streamed, in bytes; 0: 24.
+	// Split is the largest size of the pieces in which text is streamed, in bytes; 0 means 24.
 	Split int
-	// Write is how many bytes are written and flushed at once; 0: an event.
+	// Write is how many bytes are written and flushed at once; 0 means an event.
 	Write int
-	// CutAt breaks the connection instead of sending this event; 1 is the first, 0: none. Clean ends the body
+	// CutAt breaks the connection instead of sending this event; 1 is the first, 0 means none. Clean ends the body
 	// there as if it were complete.
 	CutAt int
 	Clean bool
-	// ErrorAt sends the error instead of this event and ends; 0: none.
+	// ErrorAt sends the error instead of this event and ends; 0 means none.
 	ErrorAt int
-	// Hold is waited for before event HoldAt, or before the header if HoldAt
-	// is 0. nil: no waiting.
+	// Hold is waited for before event HoldAt, or before the header if HoldAt is 0. nil means no waiting.
 	Hold   <-chan struct{}
 	HoldAt int
-	// Pace is how long to wait before every event; 0: none.
+	// Pace is how long to wait before every event; 0 means none.
 	Pace time.Duration
 }
 
@@ -210,7 +208,7 @@ func (s *Stream) Send(event []byte) {
 	}
 }
 
-// Flush makes the client see what was written.
+// Flush sends the written data to the client.
 func (s *Stream) Flush() {
 	if s.flush != nil {
 		s.flush.Flush()

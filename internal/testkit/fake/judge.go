@@ -101,7 +101,7 @@ func walk(path []string, s Schema, visit func([]string, map[string]any) error) e
 }
 
 // kindOf returns the form of a keyword's value in draft 2020-12 (https://json-schema.org/draft/2020-12/schema);
-// empty: any.
+// empty means any.
 func kindOf(keyword string) string {
 	switch keyword {
 	case "items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else", "unevaluatedItems", "unevaluatedProperties",
@@ -129,8 +129,8 @@ func kindOf(keyword string) string {
 	return ""
 }
 
-// Draft returns what is wrong with a schema by draft 2020-12, in the words of a common validator, and where.
-// The words are empty if it is valid.
+// Draft returns the faults of a schema by draft 2020-12, in the words of a common validator, and where. The words
+// are empty if it is valid.
 func Draft(s Schema) (path []string, words string) {
 	_ = Walk(s, func(at []string, m map[string]any) error {
 		for _, name := range slices.Sorted(maps.Keys(m)) {

@@ -19,8 +19,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Answer is what the server does with one request. Type is the status of an
-// error, such as "RESOURCE_EXHAUSTED", and Code the JSON of its details.
+// Answer is the reaction of the server to one request. Type is the status of an error, such as
+// "RESOURCE_EXHAUSTED", and Code the JSON of its details.
 type Answer = fake.Answer
 
 // Blocked returns the answer to a prompt that a filter rejects for reason.
@@ -33,10 +33,9 @@ func Blocked(reason string) Answer { return Answer{Type: "blocked", Code: reason
 // signs its calls and, if it thought, its last text, and numbers its calls.
 // Safe for concurrent use if Answer is.
 type Server struct {
-	// Answer decides what to do with a request; nil: an empty reply.
+	// Answer decides what to do with a request; nil means an empty reply.
 	Answer func(r *http.Request, body []byte) Answer
-	// Key is the API key, or the bearer token, to insist on; empty: any or none
-	// will do.
+	// Key is the API key, or the bearer token, to insist on; empty means any or none will do.
 	Key string
 	// Models are the ids that GET /v1beta/models lists.
 	Models []string

@@ -79,10 +79,10 @@ type response struct {
 
 var goodName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.-]{0,63}$`)
 
-// sentinel is what the vendor accepts as the signature of a call that it did not write.
+// sentinel is a value that the vendor accepts as the signature of a call that it did not write.
 const sentinel = "skip_thought_signature_validator"
 
-// objection is why a request is refused, in the vendor's words.
+// objection is the reason why a request is refused, in the vendor's words.
 type objection string
 
 func (o objection) Error() string { return string(o) }
@@ -236,7 +236,7 @@ func (b *blob) check() error {
 
 func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
 
-// pairs checks calls and responses: as many responses as calls, in their order, right behind them and before
+// pairs checks calls and responses: as many responses as calls, in their order, right after them and before
 // anything else.
 func (v *validator) pairs() error {
 	var open []*call

@@ -20,23 +20,23 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Answer is what the server does with one request.
+// Answer is the reaction of the server to one request.
 type Answer = fake.Answer
 
 // Server is an [http.Handler] that answers POST /api/chat and /api/show, and GET
 // /api/tags and /api/ps. A chat that a server refuses fails the test of Start or
 // Transport. Safe for concurrent use if Answer is.
 type Server struct {
-	// Answer decides what to do with a chat; nil: an empty reply.
+	// Answer decides what to do with a chat; nil means an empty reply.
 	Answer func(r *http.Request, body []byte) Answer
-	// Key is the bearer token to insist on; empty: any or none will do.
+	// Key is the bearer token to insist on; empty means any or none will do.
 	Key string
 	// Models that the server has; it uses Model, Window, Images and NoTools. A chat with any other is answered
 	// anyway.
 	Models []llm.Info
 	// Facts are further facts about models, by name.
 	Facts map[string]Facts
-	// Largest is the largest window a model is loaded with; 0: any.
+	// Largest is the largest window a model is loaded with; 0 means any.
 	Largest int
 	// Old makes it a server from before /api/ps and capabilities, which ignores the truncation setting.
 	Old bool
@@ -318,8 +318,8 @@ type request struct {
 	} `json:"messages"`
 }
 
-// Validate returns the objection to a request, nil if there is none. It is
-// stricter than the server, which ignores much of what it does not know.
+// Validate returns the objection to a request, nil if there is none. It is stricter than the server, which ignores
+// many unknown fields.
 func Validate(body []byte) error {
 	var r request
 	dec := json.NewDecoder(bytes.NewReader(body))
@@ -339,8 +339,8 @@ func Validate(body []byte) error {
 	return nil
 }
 
-// checkMessages refuses what the server, or the templates of its models, do not take: a content that is no text
-// (ollama/ollama#10255, by the types), arguments that are no object (#12794, by the types), images of others
+// checkMessages refuses what the server, or the templates of its models, do not take: a content that is not text
+// (ollama/ollama#10255, by the types), arguments that are not an object (#12794, by the types), images of others
 // than users, results without the name of their tool (docs/api.md), and what no template makes a turn of.
 func checkMessages(r *request) error {
 	open, seen, users := []string{}, map[string]bool{}, 0

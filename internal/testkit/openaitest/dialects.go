@@ -11,19 +11,18 @@ import (
 // rules are a server's requirements for a request. The zero value is OpenAI, except for the shape of thoughts.
 type rules struct {
 	names     []string // of Server.Dialect
-	keyHeader string   // carries the key; empty: Authorization as a bearer token
-	// fields of a request beside those that all take.
+	keyHeader string   // carries the key; empty means Authorization as a bearer token
+	// fields of a request in addition to those that all take.
 	fields []string
-	// thoughts are the fields of a thought that a message of the model may have;
-	// nil: any.
+	// thoughts are the fields of a thought that a message of the model may have; nil means any.
 	thoughts    []string
 	resultName  bool // a result may have a name
 	nineIDs     bool // ids have nine letters and digits
-	bridged     bool // no user behind results, and the model never speaks last
+	bridged     bool // no user after results, and the model never speaks last
 	needThought bool // what the model says comes with reasoning_content, where there are tools
 	developer   bool // there is a role of that name
 	firstSystem bool // there is one system message at most, which is the first
-	needUser    bool // somebody has asked
+	needUser    bool // someone has asked
 	alternates  bool // neither a user nor a model speaks twice in a row
 	noBlank     bool // no text is blank
 	onlyText    bool // there are no images
@@ -32,11 +31,11 @@ type rules struct {
 	oneChannel  bool // models of gpt-oss have no message with calls, a text and a thought
 	oneCall     bool // models of Llama 3 and gpt-oss have no message with several calls
 	uniqueIDs   bool // no id stands for two calls
-	mostImages  int  // of a request; 0: not known
-	mostTurns   int  // messages of a request; 0: not known
+	mostImages  int  // of a request; 0 means unknown
+	mostTurns   int  // messages of a request; 0 means unknown
 	needTools   bool // calls in the history need tools
 	usage       bool // comes without being asked for
-	mostTools   int  // that a request may have; 0: not known
+	mostTools   int  // that a request may have; 0 means unknown
 	flat        bool // errors are not wrapped
 	textError   bool // an error is a text
 	habits      Habits
@@ -44,14 +43,14 @@ type rules struct {
 
 var nineID = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
 
-// mostImages and mostImageBytes are what OpenAI takes in one request.
+// mostImages and mostImageBytes are the limits of OpenAI for one request.
 const (
 	mostImages     = 500
 	mostImageBytes = 50 << 20
 )
 
-// dialects are the servers that the fake can be. What they refuse beyond what OpenAI does is known from
-// their documents and from what people report:
+// dialects are the servers that the fake can be. Their further refusals are known from their documents and from
+// reports:
 //
 //   - system messages that are not the first: vllm-project/vllm#41114, itayinbarr/fish-ai#622
 //   - roles that don't alternate: vllm-project/vllm#6862
@@ -65,7 +64,7 @@ const (
 //   - thoughts that are left out: badlogic/pi#3636, openclaude#878 (DeepSeek, also where nothing was thought),
 //     mastra-ai/mastra#12592 (Moonshot)
 //   - blank texts, and equal ids anywhere in the talk: MoonshotAI/kimi-cli#2035, MoonshotAI/kimi-code#1985
-//   - ids of Mistral: nearai/ironclaw#1241; a user behind results: onyx-dot-app/onyx#6458; fields that it does not
+//   - ids of Mistral: nearai/ironclaw#1241; a user after results: onyx-dot-app/onyx#6458; fields that it does not
 //     know: charmbracelet/crush#1590; a message with neither text nor calls: solbrowse#16
 //   - 500 images of 50 MB at most: platform.openai.com/docs/guides/images-vision
 //   - 2,048 messages at most: learn.microsoft.com/azure/ai-foundry/openai/quotas-limits

@@ -20,10 +20,10 @@ import (
 // refuse is answered with status 400 and never reaches Answer; if that is for its tools, it fails
 // the test of StartResponses or ResponsesTransport. Safe for concurrent use if Answer is.
 type Responses struct {
-	// Answer decides what to do with a request; nil: an empty reply. An answer
-	// whose ErrorAt is set ends in an "error" event.
+	// Answer decides what to do with a request; nil means an empty reply. An answer whose ErrorAt is set ends in an
+	// "error" event.
 	Answer func(r *http.Request, body []byte) Answer
-	// Key is the API key to insist on; empty: any or none will do.
+	// Key is the API key to insist on; empty means any or none will do.
 	Key string
 	// Phases says that messages have a phase.
 	Phases bool
@@ -91,7 +91,7 @@ func (s *Responses) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // responseRenderer writes one reply.
 type responseRenderer struct {
 	a         Answer
-	s         *fake.Stream // nil: only the output is wanted
+	s         *fake.Stream // nil means only the output is wanted
 	id, model string
 	phases    bool
 	encrypted bool
@@ -174,8 +174,7 @@ func (n *responseRenderer) figures() string {
 		u.Prompt(), u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, u.Prompt()+u.Output)
 }
 
-// itemID returns the id of an item. It tells the validator with which
-// reasoning item of the reply it came.
+// itemID returns the id of an item. It tells the validator which reasoning item of the reply it belongs to.
 func (n *responseRenderer) itemID(prefix string, index int) string {
 	with := "xx"
 	if n.thought >= 0 {

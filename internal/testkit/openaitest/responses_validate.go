@@ -223,8 +223,8 @@ func checkThought(i int, it inputItem) error {
 	return nil
 }
 
-// checkSequence checks the rules between items: a call has one output behind it, reasoning is before an item of
-// the model, and an item that came with reasoning has it before it.
+// checkSequence checks the rules between items: a call has one output after it, reasoning is before an item of the
+// model, and an item that came with reasoning has it before it.
 func checkSequence(items []inputItem) error {
 	open, thoughts := map[string]bool{}, map[string]bool{}
 	for i, it := range items {

@@ -18,7 +18,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Answer is what the server does with one request.
+// Answer is the reaction of the server to one request.
 type Answer = fake.Answer
 
 // Server is an [http.Handler] that answers POST .../chat/completions, and GET
@@ -26,12 +26,12 @@ type Answer = fake.Answer
 // status 400 and never reaches Answer; if that is for its tools or messages, it fails the test
 // of Start or Transport. Safe for concurrent use if Answer is.
 type Server struct {
-	// Answer decides what to do with a request; nil: an empty reply.
+	// Answer decides what to do with a request; nil means an empty reply.
 	Answer func(r *http.Request, body []byte) Answer
-	// Key is the API key to insist on; empty: any or none will do.
+	// Key is the API key to insist on; empty means any or none will do.
 	Key string
-	// Dialect names the server to imitate, as in openai.Dialects. It requires and refuses the same as that
-	// server. Empty: OpenAI, with lenient checks of thoughts.
+	// Dialect names the server to imitate, as in openai.Dialects. It requires and refuses the same as that server.
+	// Empty means OpenAI, with lenient checks of thoughts.
 	Dialect string
 	// Habits are those of an imitator; the zero value is those of Dialect.
 	Habits Habits
@@ -52,7 +52,7 @@ type Habits struct {
 	ChoiceUsage  bool // usage within the last choice
 	NoDone       bool // no "[DONE]"
 	NoIDs        bool // calls have no ids
-	SameIDs      bool // ids are counted anew in every reply
+	SameIDs      bool // ids are numbered from the start in every reply
 	NoIndex      bool // tool deltas have no index
 	WholeCalls   bool // a call comes in one delta
 	ObjectArgs   bool // arguments are an object; only with WholeCalls
@@ -288,7 +288,7 @@ func (n *renderer) call(c llm.Call) {
 	}
 }
 
-// grammar returns what a model writes that is bound to a grammar of its tools.
+// grammar returns the output of a model that is bound to a grammar of its tools.
 func grammar(name, args string) (string, bool) {
 	var fields map[string]any
 	if json.Unmarshal([]byte(args), &fields) != nil {

@@ -17,7 +17,7 @@ import (
 //     MervinPraison/PraisonAI#3111).
 //   - An array has items: "array schema missing items" (nnemirovsky/iwdp-mcp#3).
 //   - Keywords have the form that JSON Schema gives them: "None is not of type 'array'" for required null
-//     (bnb-chain/bnbchain-mcp#68), "'object' is not of type 'object', 'boolean'" for a property that is no schema
+//     (bnb-chain/bnbchain-mcp#68), "'object' is not of type 'object', 'boolean'" for a property that is not a schema
 //     (smallmain/vscode-unify-chat-provider#162).
 //   - Names have up to 64 letters, digits, "_" and "-" (the vendor's API reference).
 //   - Chat Completions take up to 128 tools (zed-industries/zed#42393), at xAI 200; none are no empty list, and

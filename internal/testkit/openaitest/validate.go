@@ -85,7 +85,7 @@ var (
 	dataURL  = regexp.MustCompile(`^data:image/(?:png|jpeg|gif|webp);base64,(.+)$`)
 )
 
-// objection is why a request is refused, in the vendor's words.
+// objection is the reason why a request is refused, in the vendor's words.
 type objection string
 
 func (o objection) Error() string { return string(o) }
@@ -202,7 +202,7 @@ func checkContent(i int, m message) error {
 	return nil
 }
 
-// checkPairs checks calls and results: every call is answered once, in the messages right behind it.
+// checkPairs checks calls and results: every call is answered once, in the messages right after it.
 func checkPairs(messages []message) error {
 	open := map[string]bool{}
 	for i, m := range messages {

@@ -168,7 +168,7 @@ type entry struct {
 	body    string
 	header  http.Header
 	want    string
-	message string // empty: any
+	message string // empty means any
 }
 
 // refusals parses entries, which blank lines separate. Lines that begin with "#" are comments.
@@ -198,7 +198,7 @@ func refusals(t *testing.T, text string) (list []entry) {
 	return list
 }
 
-// wrong returns what is wrong with the error that a model makes from an entry, "" if nothing is.
+// wrong returns the fault of the error that a model makes from an entry, "" if nothing is.
 func (r entry) wrong(ctx context.Context, at func(http.RoundTripper) llm.Model) string {
 	body := r.body
 	if r.status == http.StatusOK {

@@ -19,7 +19,7 @@ type Golden struct {
 	// Model makes the model that sends it with a transport.
 	Model   func(http.RoundTripper) llm.Model
 	Request llm.Request
-	// Valid returns why the vendor would refuse a body. Nil: unknown.
+	// Valid returns the reason why the vendor would refuse a body. Nil means unknown.
 	Valid func(body []byte) error
 }
 

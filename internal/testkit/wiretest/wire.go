@@ -32,7 +32,7 @@ type WireParams struct {
 	Trailer  bool
 	// OwnIDs says that each call has an id of its own, whatever the vendor sends.
 	OwnIDs bool
-	// Check makes further checks of a reply. Nil: none.
+	// Check makes further checks of a reply. Nil means none.
 	Check func(t testing.TB, reply llm.Reply, shown string)
 }
 
@@ -191,7 +191,7 @@ func TestKeepAlive(t *testing.T, vendor http.Handler, at func(base string, tr ht
 	}
 }
 
-// refusal returns the error with which a request ends, nil if it is not a model's.
+// refusal returns the error at the end of a request, nil if it is not a model's.
 func refusal(ctx context.Context, m llm.Model) *llm.Error {
 	var last error
 	for _, err := range m.Stream(ctx, llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("hi")}}}) {

@@ -2,7 +2,7 @@ package cost
 
 import "strings"
 
-// advice is what would have avoided costs of a kind. Settings are in backquotes.
+// advice is a way to avoid costs of a kind. Settings are in backquotes.
 type advice struct {
 	kind Kind
 	name string // beginning of the cause's name; empty means any
@@ -44,7 +44,7 @@ func advices() []advice {
 	}
 }
 
-// advice returns what would have avoided the cost; empty if nothing is known.
+// advice returns a way to avoid the cost; empty if nothing is known.
 func (c Costly) advice() string {
 	for _, a := range advices() {
 		if a.kind == c.Kind && strings.HasPrefix(c.Name, a.name) && c.Sent >= a.sent {

@@ -26,7 +26,7 @@ type held struct {
 	at     time.Time
 }
 
-// features returns what the router would have seen of a turn.
+// features returns the facts about a turn that the router would have seen.
 func (c *caches) features(t Turn) router.Features {
 	if c.session != t.Session || c.held == nil {
 		*c = caches{session: t.Session, held: map[string]held{}}
@@ -41,7 +41,7 @@ func (c *caches) features(t Turn) router.Features {
 	return f
 }
 
-// usage returns what a turn would have used if the route had answered it, and records it.
+// usage returns and records the consumption of a turn if the route had answered it.
 func (c *caches) usage(t Turn, r router.Route) llm.Usage {
 	route := r.Model.Info().Route()
 	price, _ := r.Model.Info().Prices.At(t.At)
@@ -54,7 +54,7 @@ func (c *caches) usage(t Turn, r router.Route) llm.Usage {
 	return used
 }
 
-// supposed splits the tokens of a prompt by what a cache would have held.
+// supposed splits the tokens of a prompt into those that a cache would have held and the rest.
 func (c *caches) supposed(t Turn, route string, price llm.Price) llm.Usage {
 	used := llm.Usage{Input: t.Usage.Prompt(), Output: t.Usage.Output, Reasoning: t.Usage.Reasoning, Estimated: true}
 	if h, ok := c.held[route]; ok && price.CacheRead > 0 && t.At.Sub(h.at) <= cacheLife {

@@ -9,7 +9,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Cause is what caused a cost.
+// Cause is the cause of a cost.
 type Cause struct {
 	Kind Kind `json:"kind"`
 	// Name is the tool, file, skill, hook, child or model, or the reason; empty if the kind is enough.

@@ -60,7 +60,7 @@ func Turns(session string, events iter.Seq2[event.Event, error], m *router.Model
 	return turns, nil
 }
 
-// Outcome is what a strategy would have cost.
+// Outcome is the cost of a strategy.
 type Outcome struct {
 	Strategy string  `json:"strategy"`
 	Dollars  float64 `json:"dollars"`
@@ -91,9 +91,9 @@ func Recorded(turns []Turn) Outcome {
 	return o
 }
 
-// Suppose returns what the turns, of one session after the other, would have cost with a router whose routes
-// are always available. Every turn takes its recorded tokens, at the price of its day; a local model of unknown
-// price is free. Cached tokens follow from who would have answered before, see [caches].
+// Suppose returns the cost of the turns, of one session after the other, with a router whose routes are always
+// available. Every turn takes its recorded tokens, at the price of its day; a local model of unknown price is free.
+// Cached tokens follow from who would have answered before, see [caches].
 func Suppose(strategy string, turns []Turn, m *router.Model) Outcome {
 	o := Outcome{Strategy: strategy, Turns: len(turns)}
 	infos := map[string]router.Route{}
@@ -149,7 +149,7 @@ func (o *Outcome) count(t Turn, r router.Route, used llm.Usage, s *Share) {
 	}
 }
 
-// Warnings returns what a report of a router must not hide: a rule that sends everything to the cloud, and
+// Warnings returns facts that a report of a router must not hide: a rule that sends everything to the cloud, and
 // turns that no model could have answered.
 func (o Outcome) Warnings() []string {
 	var out []string

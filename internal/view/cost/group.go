@@ -20,7 +20,7 @@ type Row struct {
 	Estimated int       `json:"estimated,omitempty"` // replies with estimated tokens
 }
 
-// Tally is what a session has spent on one route in one day, by UTC.
+// Tally is the cost of a session on one route in one day, by UTC.
 type Tally struct {
 	Session, Parent string
 	Day             string // such as 2026-11-21

@@ -110,9 +110,9 @@ func divide(bill Money, used llm.Usage, price llm.Price) (out [classes]Money) {
 	return out
 }
 
-// priceOf returns the price by which a reply was billed: the catalogue's price if that gives the same amount.
-// Otherwise the person had a price of their own, which the log lacks, and the classes are assumed to relate as
-// with most vendors.
+// priceOf returns the price of a reply on its bill: the catalogue's price if that gives the same amount. Otherwise
+// the person had a price of their own, which the log lacks, and the classes are assumed to relate as with most
+// vendors.
 func priceOf(route string, at time.Time, used llm.Usage, dollars float64) llm.Price {
 	provider, model, _ := strings.Cut(route, "/")
 	for _, vendor := range []string{provider, "anthropic", "openai", "gemini"} {

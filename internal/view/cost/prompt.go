@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// prompt is the content of the next request, part by part, with causes. Sizes are those by which
-// [llm.Request.Tokens] estimates a prompt.
+// prompt is the content of the next request, part by part, with causes. Sizes are the estimates of
+// [llm.Request.Tokens].
 type prompt struct {
 	said     map[string]Cause // of words that are not a person's, by text
 	calls    map[string]Cause // of results, by call id
@@ -31,7 +31,7 @@ type prompt struct {
 	guesses  *guesses
 }
 
-// guesses are the sizes of texts with which many sessions begin, for all sessions of a report.
+// guesses are the sizes of texts at the beginning of many sessions, for all sessions of a report.
 type guesses struct {
 	mu    sync.Mutex
 	sizes map[string]int
@@ -216,7 +216,7 @@ func (p *prompt) retire() {
 	p.sent, p.fresh = nil, nil
 }
 
-// settled charges all parts with what they owe, and returns how many requests have carried each.
+// settled charges all parts with their share, and returns how many requests have carried each.
 func (p *prompt) settled() map[Cause]int {
 	times := maps.Clone(p.times)
 	for _, n := range p.sent {

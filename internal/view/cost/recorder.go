@@ -35,7 +35,7 @@ type Recorder struct {
 	asked           time.Time // when the request in progress was sent
 }
 
-// exchange is what a cache can hold of an answered request.
+// exchange is the part of an answered request that a cache can hold.
 type exchange struct {
 	route, effort string
 	at            time.Time
@@ -99,7 +99,7 @@ func (r *Recorder) Apply(e event.Event) {
 	}
 }
 
-// aside records costs beside replies.
+// aside records costs other than those of replies.
 func (r *Recorder) aside(e event.Event) {
 	switch b := e.Body.(type) {
 	case event.Routed:
@@ -269,7 +269,7 @@ func (r *Recorder) spread(s spreading) {
 	}
 }
 
-// missed returns why the cache lacks what it held for the previous request.
+// missed returns the reason why the cache lacks what it held for the previous request.
 func (r *Recorder) missed(b event.Replied) Cause {
 	why := "not known"
 	switch {
@@ -299,7 +299,7 @@ func (r *Recorder) summed() {
 	}
 }
 
-// Tallies returns what was spent so far, by day and route, in no order.
+// Tallies returns the costs so far, by day and route, in no order.
 func (r *Recorder) Tallies() []Tally {
 	sent := r.prompt.settled()
 	var out []Tally

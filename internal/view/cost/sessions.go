@@ -1,5 +1,5 @@
-// Package cost sums up the cost of sessions from their events alone: by session, day, model, tool, agent or
-// cause, and as it would have been with other models. It changes nothing and contacts nobody.
+// Package cost sums up the cost of sessions from their events alone: by session, day, model, tool, agent or cause,
+// and as it would have been with other models. It changes nothing and contacts no one.
 package cost
 
 import (
@@ -39,8 +39,7 @@ func (s Spending) untouched(info store.Info) bool {
 	return info.Modified.Before(s.Since.UTC().Truncate(day))
 }
 
-// Spent returns what was paid. A session that can't be read to its end is counted up to there, and named by
-// warn.
+// Spent returns the amount paid. A session that can't be read to its end is counted up to there, and named by warn.
 func Spent(ctx context.Context, sessions store.Store, s Spending, warn func(string)) ([]Tally, error) {
 	if s.Index != "" && s.Session == "" {
 		return indexed(ctx, sessions, s, warn)
@@ -88,7 +87,7 @@ func (r *Recorder) read(events iter.Seq2[event.Event, error]) error {
 	return nil
 }
 
-// Today returns what the sessions have spent on this day, by UTC, in US dollars.
+// Today returns the costs of the sessions on this day, by UTC, in US dollars.
 func Today(ctx context.Context, sessions store.Store) (float64, error) {
 	tallies, err := Spent(ctx, sessions, Spending{Since: time.Now().UTC().Truncate(day), Totals: true}, func(string) {})
 	return Sum(tallies).Dollars.Dollars(), err

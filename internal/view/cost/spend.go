@@ -13,7 +13,7 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Question is what to explain.
+// Question is the question to explain.
 type Question struct {
 	Session string    // id of one session with its subagents, or a unique part of it; empty means all
 	Day     time.Time // only this day, by UTC; zero means any
@@ -29,7 +29,7 @@ type Report struct {
 	Costliest []Costly `json:"costliest"`
 }
 
-// Costly is one cause, and what would have avoided its cost.
+// Costly is one cause, and a way to avoid its cost.
 type Costly struct {
 	Cause
 	Session string `json:"session"`

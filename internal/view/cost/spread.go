@@ -2,9 +2,9 @@ package cost
 
 import "github.com/inspan/inspan/llm"
 
-// Most of a prompt is sent again at each turn. Charging each part each time would take time quadratic in the
-// length of the session. So the parts that were sent before are leaves of a few trees: a cost for a whole tree
-// is recorded at its root, and passed down when the trees are taken apart.
+// Most of a prompt is sent again at each turn. Charging each part each time would take time quadratic in the length
+// of the session, so the parts that were sent before are leaves of a few trees: a cost for a whole tree is recorded
+// at its root, and passed down when the trees are taken apart.
 
 // node is a part of a prompt, or two adjacent nodes.
 type node struct {
@@ -25,7 +25,7 @@ type leaf struct {
 	first int  // the first request with it
 }
 
-// owed is what one group of bills has paid for a node, and its leaves have not been charged with.
+// owed is the amount that one group of bills has paid for a node, and its leaves have not been charged with.
 type owed struct {
 	to   *group
 	paid [classes]paid

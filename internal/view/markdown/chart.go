@@ -44,7 +44,7 @@ type Series struct {
 	Values []float64 `json:"values"`
 }
 
-// Check returns what is wrong with the chart, for its maker; nil: it can be drawn.
+// Check returns the fault of the chart, for its author; nil means it can be drawn.
 func (c Chart) Check() error {
 	if !slices.Contains([]string{Bar, Line, Scatter, Histogram}, c.Kind) {
 		return fmt.Errorf("kind %q is not one of %s, %s, %s, %s", c.Kind, Bar, Line, Scatter, Histogram)

@@ -22,8 +22,8 @@ func (c Chart) Markdown() string {
 	return "```" + fenceWord + " " + info + "\n" + c.Text(fenceWidth) + "\n```\n"
 }
 
-// Drawn redraws a block of code from the text behind its fence, in at most the given width. It is empty if the
-// block is not a chart of Markdown.
+// Drawn redraws a block of code from the text after its fence, in at most the given width. It is empty if the block
+// is not a chart of Markdown.
 func Drawn(info string, width int) string {
 	data, ok := strings.CutPrefix(info, fenceWord+" ")
 	var c Chart

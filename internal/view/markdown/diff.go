@@ -60,7 +60,7 @@ func signed(l string) bool { return l != "" && strings.IndexByte("+- ", l[0]) >=
 type differ struct {
 	style  Style
 	width  int
-	digits int // of the largest line number; 0: there is no room for numbers, or none is known
+	digits int // of the largest line number; 0 means there is no room for numbers, or none is known
 	out    []line
 
 	old, fresh         int    // numbers of the next lines
@@ -194,7 +194,7 @@ func (d *differ) inHunk(l string) bool {
 	return true
 }
 
-// tell shows the held lines, as there is no heading for them.
+// tell shows the held lines, because there is no heading for them.
 func (d *differ) tell() {
 	for _, l := range d.held {
 		d.add(line{{l, look{faint: true}}})

@@ -18,7 +18,7 @@ var (
 	_ parser.InlineParser         = bareLinks{}
 )
 
-// checkBox says whether the task behind it is done.
+// checkBox says whether the task after it is done.
 type checkBox struct {
 	ast.BaseInline
 	done bool
@@ -27,13 +27,13 @@ type checkBox struct {
 // Kind is that of a text of its own.
 func (*checkBox) Kind() ast.NodeKind { return ast.KindString }
 
-// Dump shows it to whoever debugs the parser.
+// Dump shows it to people who debug the parser.
 func (n *checkBox) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
 // tasks recognizes [ ] and [x] at the beginning of a list item.
 type tasks struct{}
 
-// Trigger is what a box begins with.
+// Trigger is the beginning of a box.
 func (tasks) Trigger() []byte { return []byte{'['} }
 
 // Parse reads the box and the blanks after it.
@@ -56,7 +56,7 @@ type struck struct{ ast.BaseInline }
 // Kind is that of another look.
 func (*struck) Kind() ast.NodeKind { return ast.KindEmphasis }
 
-// Dump shows it to whoever debugs the parser.
+// Dump shows it to people who debug the parser.
 func (n *struck) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
 // strikes recognizes ~text~ and ~~text~~. More tildes are just tildes.

@@ -56,7 +56,7 @@ func (x *Lexers) get(language string) *lexer {
 	return l
 }
 
-// readLexer reads a lexer and those to which it passes parts of its text.
+// readLexer reads a lexer and the lexers that it passes parts of its text to.
 func readLexer(file string) *lexer {
 	registry := chroma.NewLexerRegistry()
 	l := &lexer{blocks: blocksOf(file)}

@@ -14,7 +14,7 @@ type Style struct {
 	Light   bool    // the background is light
 	NoColor bool    // no escape sequences; marks are kept if they would be lost
 	Named   bool    // pictures are named, not drawn
-	Lexers  *Lexers // shared caches; nil: each Render, Stream and Code loads its own
+	Lexers  *Lexers // shared caches; nil means each Render, Stream and Code loads its own
 
 	classes bool // colours are names of roles, for HTML
 }

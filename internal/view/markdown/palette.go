@@ -118,8 +118,8 @@ func (s Style) generic(t chroma.TokenType) look {
 	return look{}
 }
 
-// nearest returns the number of the most similar of the 256 colours to a premultiplied one; empty: it is mostly
-// transparent.
+// nearest returns the number of the most similar of the 256 colours to a premultiplied one; empty means it is
+// mostly transparent.
 func nearest(r, g, b, a uint32) string {
 	if a < 0x8000 {
 		return ""

@@ -104,7 +104,7 @@ func (*longBlock) Kind() ast.NodeKind { return ast.KindTextBlock }
 // IsRaw keeps the parser from reading it.
 func (*longBlock) IsRaw() bool { return true }
 
-// Dump shows it to whoever debugs the parser.
+// Dump shows it to people who debug the parser.
 func (n *longBlock) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
 // parse reads a block, or several. If the parser fails, it is plain text.

@@ -21,14 +21,14 @@ const (
 	picturePixels  = 1 << 20  // of the image, before it is shrunk
 )
 
-// picture is a paragraph that is only an image with its data in its address. The parser never sees the data, as
-// it is slow for long text.
+// picture is a paragraph that is only an image with its data in its address. The parser never sees the data,
+// because it is slow for long text.
 type picture struct {
 	ast.BaseBlock
 	name  string // its replacement text
 	title string // more about it
 	media string // such as "image/png"
-	data  string // base64; empty: it is broken
+	data  string // base64; empty means it is broken
 }
 
 // Kind is that of text.
@@ -37,7 +37,7 @@ func (*picture) Kind() ast.NodeKind { return ast.KindTextBlock }
 // IsRaw keeps the parser from reading it.
 func (*picture) IsRaw() bool { return true }
 
-// Dump shows it to whoever debugs the parser.
+// Dump shows it to people who debug the parser.
 func (n *picture) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
 // pictures makes pictures of paragraphs.
@@ -58,7 +58,7 @@ func (pictures) Transform(n *ast.Paragraph, r text.Reader, _ parser.Context) {
 	n.Parent().RemoveChild(n.Parent(), n)
 }
 
-// readPicture parses ![name](data:image/...;base64,...), with or without a title; nil: the line is something
+// readPicture parses ![name](data:image/...;base64,...), with or without a title; nil means the line is something
 // else. An incomplete one is broken.
 func readPicture(line string) *picture {
 	rest, ok := strings.CutPrefix(line, "![")

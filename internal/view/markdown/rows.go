@@ -28,7 +28,7 @@ type table struct {
 // Kind is that of text.
 func (*table) Kind() ast.NodeKind { return ast.KindTextBlock }
 
-// Dump shows it to whoever debugs the parser.
+// Dump shows it to people who debug the parser.
 func (n *table) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
 // tables makes a table from the end of a paragraph with a line of rules, if the line above has no more cells
@@ -67,7 +67,7 @@ func (tables) Transform(n *ast.Paragraph, r text.Reader, _ parser.Context) {
 	lines.Set(rule-2, last)
 }
 
-// readRules parses the line below the head of a table; nil: it is not one.
+// readRules parses the line below the head of a table; nil means it is not one.
 func readRules(l []byte) []side {
 	if len(bytes.Trim(l, " -|:\n")) > 0 || indent(string(l)) > 3 {
 		return nil

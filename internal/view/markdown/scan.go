@@ -12,7 +12,7 @@ func blank(l string) bool { return strings.TrimLeft(l, " ") == "" }
 
 // fence is the opening line of a block of code.
 type fence struct {
-	mark   byte // 0: there is none
+	mark   byte // 0 means there is none
 	length int
 	indent int
 	info   string
@@ -78,7 +78,7 @@ func isQuote(l string) bool {
 
 // item is the marker of a list's item.
 type item struct {
-	mark   byte // the bullet, or the character after the number; 0: the line begins no item
+	mark   byte // the bullet, or the character after the number; 0 means the line begins no item
 	number string
 	offset int // start of the item's text
 	empty  bool

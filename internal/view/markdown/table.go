@@ -71,7 +71,7 @@ func (g *grid) fit(room int) bool {
 	if floor > room {
 		return false
 	}
-	// The widest a column may be is the largest limit with which all fit.
+	// The maximum width of a column is the largest limit that makes all fit.
 	limit, high := narrow, room
 	for limit < high {
 		mid := (limit + high + 1) / 2

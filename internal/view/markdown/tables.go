@@ -13,7 +13,7 @@ import (
 // whose head begins without a bar stays as it is, since waiting would delay every line. Blocks of code stay as
 // they are.
 type Tables struct {
-	// Width is that of the terminal, for tables in boxes. Zero: it is not a terminal, so tables stay markdown,
+	// Width is that of the terminal, for tables in boxes. Zero means it is not a terminal, so tables stay markdown,
 	// with their columns aligned.
 	Width int
 	Style Style

@@ -12,9 +12,9 @@ const (
 	thumbnailBytes = 24 << 10 // of PNG
 )
 
-// Thumbnail makes an image small enough to be drawn in the given columns of a terminal, each cell of which
-// shows two pixels, one above the other. It is at most 60 rows high and 24 KiB of PNG, and never larger than
-// the image. Nil: there is nothing to show.
+// Thumbnail makes an image small enough to be drawn in the given columns of a terminal, with two pixels in each
+// cell, one above the other. It is at most 60 rows high and 24 KiB of PNG, and never larger than the image. Nil
+// means there is nothing to show.
 func Thumbnail(img image.Image, cols int) []byte {
 	b := img.Bounds()
 	if b.Empty() || cols < 1 {

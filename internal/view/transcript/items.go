@@ -29,7 +29,7 @@ type Said struct {
 	Steered, Heard bool
 }
 
-// Typed returns what the person at the terminal typed; empty if the message is not theirs.
+// Typed returns the text that the person at the terminal typed; empty if the message is not theirs.
 func (s *Said) Typed() string {
 	switch {
 	case s.Origin == event.OriginCommand:

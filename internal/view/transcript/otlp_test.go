@@ -165,8 +165,8 @@ func TestWhoAnswered(t *testing.T) {
 	}
 }
 
-// TestFinishReasons checks that the end of a reply is given in the words of the conventions, also for a refused one,
-// and that a request without a reply has none.
+// TestFinishReasons checks that the end of a reply is given in the words of the conventions, including for a
+// refused one, and that a request without a reply has none.
 func TestFinishReasons(t *testing.T) {
 	start := time.Unix(100, 0)
 	for outcome, want := range map[string]string{

@@ -15,10 +15,10 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Asked returns everything that a call would do, without hidden characters, for the person who decides about
-// it: its command, if it has one, and all other arguments as JSON. Either may be empty, or have several lines.
-// Nothing is left out, since nobody can decide about what is not shown, and everything is shown as it will run,
-// however the model spelled its JSON. A call with a preview is shown by that instead.
+// Asked returns everything that a call would do, without hidden characters, for the person who decides on it: its
+// command, if it has one, and all other arguments as JSON. Either may be empty, or have several lines. Nothing is
+// left out, since no one can decide about hidden text, and everything is shown as it will run, however the model
+// spelled its JSON. A call with a preview is shown by that instead.
 func Asked(c llm.Call) (command, others string) {
 	var args map[string]any
 	dec := json.NewDecoder(bytes.NewReader(c.Args))
@@ -45,8 +45,8 @@ func plainJSON(args map[string]any, indent string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// Effects returns what a call would touch beyond what its text shows: where it would write, unless a preview
-// shows that, and which hosts it would reach. Each is a line without hidden characters.
+// Effects returns the places that a call would touch and its text does not show: where it would write, unless a
+// preview shows that, and which hosts it would reach. Each is a line without hidden characters.
 func Effects(effects []tool.Effect, previewed bool) []string {
 	var out []string
 	for _, e := range effects {
@@ -96,8 +96,8 @@ func exported(kv string) string {
 	return "has the variable " + OneLine(text.Visible(kv), maxExported)
 }
 
-// Question returns what a call asks the person, and the offered answers. Both are text by others; the question
-// is empty if the arguments hold none.
+// Question returns the question of a call for the person, and the offered answers. Both are text by others; the
+// question is empty if the arguments hold none.
 func Question(c llm.Call) (question string, options []string) {
 	args := arguments(c)
 	question, _ = args["question"].(string)
@@ -110,8 +110,8 @@ func Question(c llm.Call) (question string, options []string) {
 	return question, options
 }
 
-// VisitQuestion returns the question by which a server sends the person to an address, with its answers: the person has
-// been there, or won't go. It is not ok to ask if nobody could tell where the address leads.
+// VisitQuestion returns the question of a server that sends the person to an address, with its answers: the person
+// has been there, or won't go. It is not ok to ask if no one could tell where the address leads.
 func VisitQuestion(message, address string) (question string, options []string, ok bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" ||
@@ -133,8 +133,8 @@ func Visit(c llm.Call) (message, address string, ok bool) {
 	return message, address, ok && same == question && slices.Equal(answers, options)
 }
 
-// Answer returns the answer that a typed line gives to a call that asks: the option with that number, or else
-// the line itself. Problem says what is wrong with the line; then there is no answer yet.
+// Answer returns the answer that a typed line gives to a call that asks: the option with that number, or else the
+// line itself. Problem describes the fault of the line; then there is no answer yet.
 func Answer(c llm.Call, line string) (d event.Decided, problem string) {
 	d = by(c.ID)
 	if line = strings.TrimSpace(line); line == "" {
@@ -152,7 +152,7 @@ func Answer(c llm.Call, line string) (d event.Decided, problem string) {
 	return d, ""
 }
 
-// Misfit says why an answer does not fit a call that only accepts its options; empty if it fits.
+// Misfit gives the reason why an answer does not fit a call that only accepts its options; empty if it fits.
 func Misfit(c llm.Call, answer string) string {
 	_, options := Question(c)
 	if closed, _ := arguments(c)["closed"].(bool); !closed || Chosen(answer, options) != "" {
@@ -197,7 +197,7 @@ func Begins(text string) bool {
 }
 
 // Edited returns the decision of a person who wants another command in place of that of a call. It allows nothing:
-// the call is judged anew. Problem says what is wrong with the command.
+// the call is judged again. Problem describes the fault of the command.
 func Edited(c llm.Call, command string) (d event.Decided, problem string) {
 	d = by(c.ID)
 	args := map[string]any{}
@@ -220,7 +220,7 @@ func Edited(c llm.Call, command string) (d event.Decided, problem string) {
 // Dismissed returns the decision of a person who does not want to answer.
 func Dismissed(call string) event.Decided { return by(call) }
 
-// TooLate returns the decision on a question that nobody answered in time.
+// TooLate returns the decision on a question that no one answered in time.
 func TooLate(call string) event.Decided {
 	return event.Decided{Call: call, By: "inspan", Reason: "nobody answered in time"}
 }
@@ -253,8 +253,8 @@ func GoOn(s event.Stopped) string {
 	return "continue with twice the limit"
 }
 
-// Raised returns the limits with the one that stopped the run doubled. If that was the limit per minute, they
-// are unchanged, since it starts anew. It returns nil if the run was not stopped by a limit.
+// Raised returns the limits with the one that stopped the run doubled. If that was the limit per minute, they are
+// unchanged, since it starts over. It returns nil if the run was not stopped by a limit.
 func Raised(l event.Limits, s event.Stopped) *event.Limits {
 	old := l
 	switch {

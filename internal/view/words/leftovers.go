@@ -6,8 +6,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Leftovers returns lines about the end of a session: what became of processes that were still running, which
-// instruction files it has written, and which agents have unmerged changes in a copy.
+// Leftovers returns lines about the end of a session: processes that were still running, which instruction files it
+// has written, and which agents have unmerged changes in a copy.
 func Leftovers(session string, kept, ended []tool.Leftover, instructions, unmerged []string) []string {
 	var out []string
 	for _, agent := range unmerged {

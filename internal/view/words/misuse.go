@@ -8,8 +8,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Misuse is an error in what a person typed. Nothing was done, and the command ends with the exit code for
-// usage.
+// Misuse is an error in a person's input. Nothing was done, and the command ends with the exit code for usage.
 type Misuse struct{ Err error }
 
 // Error implements [error].

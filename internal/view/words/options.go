@@ -86,8 +86,9 @@ func covered(rules []string) string {
 	return strings.Join(out, ", ")
 }
 
-// Granted says what a decision allowed beyond its call, exactly, as in "allowed in this session: bash(go test *)".
-// It is empty if that is nothing. The rules and offers are those of the question.
+// Granted describes exactly the calls that a decision allowed beyond its own, as in
+// "allowed in this session: bash(go test *)". It is empty if that is nothing. The rules and offers are those of the
+// question.
 func Granted(d event.Decided, rules []string, offers []event.Offer) string {
 	granted := d.Grants(rules, offers)
 	where := map[event.Scope]string{
@@ -99,7 +100,7 @@ func Granted(d event.Decided, rules []string, offers []event.Offer) string {
 	return "allowed " + where + ": " + said(granted)
 }
 
-// Given says by which answer, at a call of which tool, a rule was granted for the session.
+// Given names the answer, and the tool of the call, that granted a rule for the session.
 func Given(d event.Decided, tool string) string {
 	how := "s"
 	switch d.Reach {
@@ -124,8 +125,8 @@ func Passing(options []Option) []Option {
 	return slices.DeleteFunc(options, func(o Option) bool { return o.scope == event.ScopeProject || o.scope == event.ScopeAlways })
 }
 
-// Decision returns what a typed line means as an answer to a call that needs consent: the key, the word or the
-// number of an option, or what to do instead. Problem says what is wrong with the line; then nothing is decided.
+// Decision returns the meaning of a typed line as an answer to a call that needs consent: the key, the word or the
+// number of an option, or what to do instead. Problem describes the fault of the line; then nothing is decided.
 func Decision(call string, options []Option, line string) (d event.Decided, problem string) {
 	d = by(call)
 	line = strings.TrimSpace(line)

@@ -13,8 +13,8 @@ const OwnShell = "your shell"
 
 const ownIntro = "The user ran a command in their own shell, outside of the sandbox:\n"
 
-// Ran returns what the model is told about a command that the person ran: its output, with dropped bytes left
-// out between head and tail, and how it ended.
+// Ran returns the text for the model about a command that the person ran: its output, with dropped bytes left out
+// between head and tail, and how it ended.
 func Ran(command, head, tail string, dropped, code int, stopped bool) string {
 	var b strings.Builder
 	b.WriteString(ownIntro + "$ " + command + "\n" + head)
@@ -31,8 +31,8 @@ func Ran(command, head, tail string, dropped, code int, stopped bool) string {
 	return out
 }
 
-// OwnCommand returns the command and its output from what Ran returned, without the introduction for the model.
-// It is text by others.
+// OwnCommand returns the command and its output from the result of Ran, without the introduction for the model. It
+// is text by others.
 func OwnCommand(told string) string { return strings.TrimPrefix(told, ownIntro) }
 
 // NamedFiles is the source of the contents of files that a person's message names.
@@ -40,12 +40,12 @@ const NamedFiles = "@"
 
 const namedIntro = "The files that the user names with @, as read_file shows them now: "
 
-// Named returns what the model is told about files that a message names.
+// Named returns the text for the model about files that a message names.
 func Named(names []string, content string) string {
 	return namedIntro + strings.Join(names, ", ") + "\n" + content
 }
 
-// Names returns the names of the files from what Named returned, for people. They are text by others.
+// Names returns the names of the files from the result of Named, for people. They are text by others.
 func Names(told string) string {
 	names, _, _ := strings.Cut(strings.TrimPrefix(told, namedIntro), "\n")
 	return names

@@ -45,7 +45,8 @@ func Consents(root, name string, call event.Raised, set []event.Raised) Consent 
 	return c
 }
 
-// wanted returns what a call would do, in words behind "asks". It is empty if its effects have no short name.
+// wanted describes the effects of a call in words that follow "asks". It is empty if its effects have no short
+// name.
 func wanted(root string, effects []tool.Effect) string {
 	var written []string
 	host := ""

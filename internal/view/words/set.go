@@ -55,7 +55,7 @@ func few(list []string, between, more string) []string {
 	return []string{strings.Join(list, between)}
 }
 
-// sum is what several calls would do.
+// sum is the sum of the effects of several calls.
 type sum struct {
 	root                                                    string
 	sensitive, leaving, beyond, hosts, written, read, tools []string
@@ -114,7 +114,7 @@ func once(list []string, s string) []string {
 	return append(list, s)
 }
 
-// files says what would happen to files.
+// files describes the changes of files.
 func files(verb string, paths []string) string {
 	switch len(paths) {
 	case 0:
@@ -148,8 +148,8 @@ func reached(hosts []string) string {
 	return counted("reach", "host", len(hosts)) + " (" + strings.Join(few(hosts, ", ", "more"), "") + ")"
 }
 
-// Asking returns why a question is asked and what it shows, for front ends that show it as one text: its own
-// reason and preview or, for a set of calls in a workspace, those of all of them.
+// Asking returns the reason and the content of a question, for front ends that show it as one text: its own reason
+// and preview or, for a set of calls in a workspace, those of all of them.
 func Asking(root, reason, preview string, set []event.Raised) (why, shown string) {
 	if len(set) == 0 {
 		return reason, preview

@@ -9,9 +9,9 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Subject returns what a call is about, in words: its command, path or pattern, its name, or the things that it
-// lists; empty if nothing says so. Arguments without any of these are shown as they are if all are plain
-// values. It is text by others, of any length.
+// Subject names the subject of a call in words: its command, path or pattern, its name, or the things that it
+// lists; empty if nothing says so. Arguments without any of these are shown as they are if all are plain values. It
+// is text by others, of any length.
 func Subject(c llm.Call) string {
 	args := arguments(c)
 	if text := named(args, "command", "path", "pattern", "question", "url", "query", "task", "id"); text != "" {
@@ -50,7 +50,7 @@ func named(args map[string]any, keys ...string) string {
 	return ""
 }
 
-// others returns the texts and lists beside the action, by name.
+// others returns the texts and lists other than the action, by name.
 func others(args map[string]any) (out []string) {
 	for _, key := range slices.Sorted(maps.Keys(args)) {
 		text, isText := args[key].(string)

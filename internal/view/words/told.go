@@ -90,7 +90,7 @@ func restored(b event.Restored) string {
 	return became(back, "restored") + "; " + became(b.Removed, "removed")
 }
 
-// became says what happened to files, naming the first of many.
+// became describes the changes of files, naming the first of many.
 func became(files []string, what string) string {
 	n := len(files)
 	said := text.Count(n, "file") + text.Plural(n, " was ", " were ") + what
@@ -168,7 +168,7 @@ func served(b event.Served) string {
 	return strings.Join(lines, "\n")
 }
 
-// Sensitive says what effects do to sensitive places, to follow "it".
+// Sensitive describes effects on sensitive places, to follow "it".
 func Sensitive(effects []tool.Effect) []string {
 	var out []string
 	for _, e := range effects {
@@ -246,7 +246,7 @@ func switched(b event.Switched) string {
 	return text
 }
 
-// without says what a healed conversation lacks.
+// without names the parts that a healed conversation lacks.
 func without(level event.Healing) string {
 	switch level {
 	case event.HealReasoning:
@@ -257,8 +257,8 @@ func without(level event.Healing) string {
 	return "calls and results so far, which become text"
 }
 
-// Wait says why the session pauses now, what comes next, and for how many seconds; zero if the event is not
-// about a pause. Why is text by others.
+// Wait gives the reason why the session pauses now, what comes next, and for how many seconds; zero if the event is
+// not about a pause. Why is text by others.
 func Wait(body event.Body) (why, what string, seconds float64) {
 	switch b := body.(type) {
 	case event.Failed:

@@ -30,8 +30,8 @@ func Cost(d float64, unpriced bool) string {
 	return Dollars(d)
 }
 
-// Left formats the time until something happens: with tenths of a second at the end, and never less than what
-// is left.
+// Left formats the time until something happens: with tenths of a second at the end, and never less than the
+// remaining time.
 func Left(d time.Duration) string {
 	if s := max(0, d.Seconds()); s < 10 {
 		return fmt.Sprintf("%.1f s", s)
@@ -39,7 +39,7 @@ func Left(d time.Duration) string {
 	return time.Duration(math.Ceil(d.Seconds()) * float64(time.Second)).String()
 }
 
-// Took formats a duration; empty below a second, which nobody notices.
+// Took formats a duration; empty below a second, which no one notices.
 func Took(millis int64) string {
 	if millis < 1000 {
 		return ""

@@ -41,7 +41,7 @@ type api interface {
 	notes(ctx context.Context, n Name, code bool) iter.Seq2[note, error]
 	comment(ctx context.Context, n Name, body string) (at string, err error)
 	base(ctx context.Context, project string) (branch string, err error)
-	proposed(ctx context.Context, project string, p Proposal) (at string, err error) // empty: none is open
+	proposed(ctx context.Context, project string, p Proposal) (at string, err error) // empty means none is open
 	propose(ctx context.Context, project string, p Proposal) (at string, err error)
 	setStatus(ctx context.Context, project, commit string, s Status) error
 	checks(ctx context.Context, project, commit string) ([]Check, error)
@@ -92,7 +92,7 @@ func (r *refusal) Error() string {
 	return out
 }
 
-// request is one request. The body is sent as JSON; nil: none.
+// request is one request. The body is sent as JSON; nil means none.
 type request struct {
 	method, path, accept string
 	body                 any
@@ -190,7 +190,7 @@ func (r *refusal) limited(h http.Header) {
 	}
 }
 
-// again waits before a failed request is repeated, or returns why it must not be.
+// again waits before a failed request is repeated, or returns the reason why it must not be.
 func (c *caller) again(ctx context.Context, try int, err error) error {
 	wait := time.Duration(try) * time.Second
 	if r, ok := errors.AsType[*refusal](err); ok {

@@ -29,11 +29,11 @@ const (
 
 // Site is a GitHub or GitLab site. Its methods are safe for concurrent use.
 type Site struct {
-	Kind Kind // empty: GitHub
-	// API is the address of its API, set by a person; empty: that of github.com or gitlab.com.
+	Kind Kind // empty means GitHub
+	// API is the address of its API, set by a person; empty means that of github.com or gitlab.com.
 	API   string
-	Token string // empty: that of App, or none
-	App   *App   // GitHub app to authenticate as; nil: none
+	Token string // empty means that of App, or none
+	App   *App   // GitHub app to authenticate as; nil means none
 	// Wait waits before a request is repeated. Nil uses the clock.
 	Wait func(ctx context.Context, d time.Duration) error
 }
@@ -77,9 +77,9 @@ func (s Site) Host() string {
 
 // Name is the name of an issue, or of a pull or merge request.
 type Name struct {
-	Kind    Kind   // implied by its form; empty: either
-	Web     string // address of the site, without a path; empty: not given
-	Project string // OWNER/REPO, or the full path on GitLab; empty: that of the workspace
+	Kind    Kind   // implied by its form; empty means either
+	Web     string // address of the site, without a path; empty means not given
+	Project string // OWNER/REPO, or the full path on GitLab; empty means that of the workspace
 	Number  string
 	Merge   bool // a merge request on GitLab, where they are numbered separately
 }
@@ -156,7 +156,7 @@ func FromEnvironment(variable func(name string) string) Sites {
 	return all
 }
 
-// at returns the site with pages at an address; nil: none.
+// at returns the site with pages at an address; nil means none.
 func (s Sites) at(web string) *Site {
 	for i := range s {
 		if strings.EqualFold(s[i].Web(), strings.TrimRight(web, "/")) {
@@ -167,7 +167,7 @@ func (s Sites) at(web string) *Site {
 }
 
 // Of returns the site of a name, and the name with its project. Origin is git's address of the workspace's
-// repository; empty: none.
+// repository; empty means none.
 func (s Sites) Of(n Name, origin string) (Site, Name, error) {
 	if n.Web == "" {
 		site, project, err := s.Project(origin)

@@ -34,7 +34,7 @@ type note struct {
 	author, body string
 
 	at    time.Time
-	place string // in a file; empty: it concerns the whole
+	place string // in a file; empty means it concerns the whole
 	web   string // address
 }
 

@@ -53,7 +53,7 @@ func clean(body string) string {
 // Proposal is a branch to be merged.
 type Proposal struct {
 	Branch string
-	Base   string // the target branch; empty: the project's default
+	Base   string // the target branch; empty means the project's default
 	Title  string
 	Body   string // markdown
 }
@@ -142,7 +142,7 @@ func (s Site) Checks(ctx context.Context, project, commit string) ([]Check, erro
 	return a.checks(ctx, project, commit)
 }
 
-// PushAs returns the name and the password with which git pushes, for its basic authentication header.
+// PushAs returns the name and the password for pushes by git, for its basic authentication header.
 func (s Site) PushAs(ctx context.Context, project string) (user, password string, err error) {
 	c, _, err := s.open(ctx, project)
 	switch {

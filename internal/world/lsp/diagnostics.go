@@ -48,7 +48,7 @@ type Report struct {
 // pushed is a server's unsolicited report on a file.
 type pushed struct {
 	at      time.Time
-	version int // of the document; 0: unknown
+	version int // of the document; 0 means unknown
 	list    []wireDiagnostic
 	more    int
 }

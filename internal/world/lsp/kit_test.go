@@ -118,7 +118,7 @@ func newProject(t testing.TB, server lsp.Server, files map[string]string) *proje
 
 func (p *project) path(name string) string { return filepath.Join(p.Env.Root, name) }
 
-// put writes a file behind the Manager's back.
+// put writes a file after the Manager's back.
 func (p *project) put(name, text string) {
 	p.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(p.path(name)), 0o755); err != nil {

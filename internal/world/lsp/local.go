@@ -16,9 +16,8 @@ func programs() []string {
 }
 
 // local returns the project's own copy of a server, in the nearest program folder from its root up to the
-// workspace; ok is false if there is none. It comes with the repository. So the one in PATH takes precedence,
-// its name and command show its location to the person who is asked, and it runs in the same sandbox as all
-// servers.
+// workspace; ok is false if there is none. It comes with the repository, so the one in PATH takes precedence, its
+// name and command show its location to the person who is asked, and it runs in the same sandbox as all servers.
 func (m *Manager) local(ctx context.Context, s Server, root string) (_ Server, ok bool) {
 	if filepath.Base(s.Command[0]) != s.Command[0] { // it is given by its path
 		return s, false

@@ -36,10 +36,10 @@ var ErrNoServer = errors.New("no language server is known")
 // ends.
 type Manager struct {
 	Env     tool.Env      // its Root is the workspace; files outside are not served
-	Servers []Server      // nil: [Usual]
+	Servers []Server      // nil means [Usual]
 	Box     tool.Box      // the sandbox of servers
-	Start   time.Duration // maximum start time of a server; 0: a minute
-	Query   time.Duration // maximum response time; 0: 20 seconds; for the first response at least Start
+	Start   time.Duration // maximum start time of a server; 0 means a minute
+	Query   time.Duration // maximum response time; 0 means 20 seconds; for the first response at least Start
 
 	mu      sync.Mutex
 	slots   map[key]*slot
@@ -54,7 +54,7 @@ type key struct{ server, root string }
 // slot is the state of a server.
 type slot struct {
 	client   *client
-	starting chan struct{} // closed when the start in progress is over; nil: none
+	starting chan struct{} // closed when the start in progress is over; nil means none
 	abort    func()        // cancels that start
 	began    time.Time
 	crashes  int

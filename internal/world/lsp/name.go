@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// CheckName returns an error if a name can't be an identifier in a file, judging by the file's name; nil: the
+// CheckName returns an error if a name can't be an identifier in a file, judging by the file's name; nil means the
 // server may still reject it.
 func CheckName(path, name string) error {
 	language := ""

@@ -19,7 +19,7 @@ type Server struct {
 	// RootMarkers are names of files in the root of a project, the most significant first. Without any of them
 	// the workspace is the root.
 	RootMarkers []string
-	// Options are the initialization options; nil: none.
+	// Options are the initialization options; nil means none.
 	Options any
 	// Settings are the responses to the server's configuration requests, by section; a missing section is null.
 	Settings map[string]any

@@ -20,8 +20,8 @@ func (ps *procs) where() string {
 	return where
 }
 
-// whereabouts identifies the system as far as it affects which boxes work: boot, user, container and program.
-// Empty: unknown.
+// whereabouts identifies the system as far as it affects which boxes work: boot, user, container and program. Empty
+// means unknown.
 func whereabouts(o Options) string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

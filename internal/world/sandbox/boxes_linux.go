@@ -28,7 +28,7 @@ const (
 type boxes struct {
 	*sensitive.Workspace
 	o      Options
-	engine *engine // nil: no containers
+	engine *engine // nil means no containers
 
 	network         sessionNetwork
 	waiting         waitingKeepers
@@ -36,7 +36,7 @@ type boxes struct {
 	known           knownSecrets
 	watches         watchPool
 	newRepositories repositoryWatch
-	temp            *files.Temp // nil: each box has its own folder
+	temp            *files.Temp // nil means each box has its own folder
 	cache           cache
 
 	gitKinds func() []gitfiles.Kind

@@ -37,7 +37,7 @@ type way struct {
 	talks  bool   // it reads what it prints
 	kept   bool   // it continues without this program, and prints most output then
 	script string // exits with childCode
-	lacks  string // why it is unavailable here; empty: it is available
+	lacks  string // why it is unavailable here; empty means it is available
 }
 
 // Children starts processes in each way that sessions do, many at a time, while other processes keep every core

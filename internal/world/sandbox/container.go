@@ -15,6 +15,6 @@ package sandbox
 type Container struct {
 	// Image is a name that the engine knows. This package needs no shell in it, but tools may use one.
 	Image string
-	// Engine is the path or the name of podman or docker. Empty: podman if found, otherwise docker.
+	// Engine is the path or the name of podman or docker. Empty means podman if found, otherwise docker.
 	Engine string
 }

@@ -209,7 +209,7 @@ func (in *instance) start(args []string) error {
 	return nil
 }
 
-// refusal returns why the container did not start.
+// refusal returns the reason why the container did not start.
 func (in *instance) refusal() error {
 	if _, err := in.engine.image(); err != nil {
 		return fmt.Errorf("%w: %w", tool.ErrNoBox, err)

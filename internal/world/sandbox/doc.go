@@ -5,7 +5,7 @@
 // and followed). On Linux a keeper, a process of this very program, runs between inspan and each command;
 // elsewhere direct.go starts it.
 //
-// The subpackages, each of which imports only those named before it:
+// The subpackages, each importing only those named before it:
 //
 //	gocache    a build cache of Go in two layers, served to the go command
 //	gitfiles   which files a command may leave in a git directory

@@ -62,7 +62,7 @@ func Withhold(environment []string, o Options, whole bool) []Withheld {
 	return out
 }
 
-// withheld returns why a variable is withheld; empty: it is not.
+// withheld returns the reason why a variable is withheld; empty means it is not.
 func withheld(finder *secret.Finder, keys []string, name, value string, whole bool) string {
 	if slices.Contains(keys, name) || name == "INSPAN_API_KEY" {
 		return "is a key of inspan itself"

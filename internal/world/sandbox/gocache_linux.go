@@ -11,10 +11,10 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 )
 
-// The first build in a workspace would compile the standard library, as boxes don't write the person's build
-// cache. So they read it: the session's cache is layered over the person's, which is readable in the box
-// anyway. The go command accesses both through a program (GOCACHEPROG): this program, mounted at its own place
-// in the box and restricted like any command.
+// The first build in a workspace would compile the standard library, because boxes don't write the person's build
+// cache. So they read it: the session's cache is layered over the person's, which is readable in the box anyway.
+// The go command accesses both through a program (GOCACHEPROG): this program, mounted at its own place in the box
+// and restricted like any command.
 
 // goLayer returns the person's build cache, if a box may read it and env sets no other program.
 func (b *boxes) goLayer(cache string, env []string) string {

@@ -116,8 +116,8 @@ func files(t testing.TB, dir string) string {
 	return out.String()
 }
 
-// BenchmarkFirstBuild compares the first build of a workspace in a box with a later one. The
-// person has built another one before.
+// BenchmarkFirstBuild compares the first build of a workspace in a box with a later one. The person has built
+// another before.
 func BenchmarkFirstBuild(b *testing.B) {
 	const program = "package main\n\nimport (\n\t\"fmt\"\n\t\"net/http\"\n)\n\nfunc main() { fmt.Println(http.Get(\"\")) }\n"
 	var first, later time.Duration

@@ -15,7 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox"
 )
 
-// leavesBehind is a program that is started as process 1: it leaves a process behind that ends, says when that is
+// leavesBehind is a program that is started as process 1: it leaves a process after that ends, says when that is
 // reaped, and ends by SIGTERM.
 func leavesBehind() {
 	if ran, code := sandbox.RunAsInit(); ran {

@@ -16,15 +16,15 @@ import (
 
 // keeperLink is a keeper and the connection to it.
 type keeperLink struct {
-	pid         int         // of the keeper; 0: none in this namespace, as in a container
+	pid         int         // of the keeper; 0 means none in this namespace, as in a container
 	keeper      *os.Process // nil if it is not a child of this process
 	handle      int         // then it signals the end of the keeper; not in a container
 	conn        *net.UnixConn
 	instance    *instance // nil if there is no container
 	lines       *protocol.Lines
 	number      int      // of its current or last command
-	walls       string   // of its box, for all its commands or the last one; empty: none
-	temp        string   // temporary files of all its commands; empty: each command has its own
+	walls       string   // of its box, for all its commands or the last one; empty means none
+	temp        string   // temporary files of all its commands; empty means each command has its own
 	undoEarlier []func() // each removes something that was made for this box
 }
 

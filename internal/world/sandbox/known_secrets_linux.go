@@ -21,8 +21,8 @@ import (
 // concurrent use.
 type knownSecrets struct {
 	mu     sync.Mutex
-	list   []string               // paths to look for; nil: not yet set
-	way    map[string]paths.Stamp // folders on the way to these paths; nil: look again
+	list   []string               // paths to look for; nil means not yet set
+	way    map[string]paths.Stamp // folders on the way to these paths; nil means look again
 	mounts int                    // at the time of the lookup
 	there  []string               // existing ones, with no link on the way
 	linked []string               // a link or an inaccessible folder is on the way

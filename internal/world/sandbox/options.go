@@ -14,16 +14,16 @@ import (
 // Options configure the sandbox and the supervision of processes. With the zero value processes start directly
 // and may do anything that the user may.
 type Options struct {
-	// Self is the path of a program that calls [Keeper] first in main; on Linux "/proc/self/exe" is right for
-	// the running one. Empty: no keepers and no boxes.
+	// Self is the path of a program that calls [Keeper] first in main; on Linux "/proc/self/exe" is right for the
+	// running one. Empty means no keepers and no boxes.
 	Self string
 	// Map says which places are secret or never written. Local fills in Root. The zero Map guards nothing.
 	Map places.Map
 	// Shown lists further folders of the person that every box may read, such as those of skills, whose scripts
 	// run there. Secrets in them stay closed.
 	Shown []string
-	// State is the folder for caches of boxes and for files that were removed from workspaces. Empty: boxes get
-	// no caches, and removed files are renamed in place.
+	// State is the folder for caches of boxes and for files that were removed from workspaces. Empty means boxes
+	// get no caches, and removed files are renamed in place.
 	State string
 	// Default is the level of commands that request none; empty means [tool.BoxNone].
 	Default tool.Level
@@ -47,17 +47,17 @@ type Options struct {
 	// Registries are hosts that every workspace box may reach, if single hosts can be opened. From Fetches
 	// processes can only fetch, see [netguard.Proxy]; that needs a Swap. Near may have any address.
 	Registries, Fetches, Near netguard.Hosts
-	// Swap replaces the stand-ins of secrets in requests of processes in boxes. Nil: none are replaced.
+	// Swap replaces the stand-ins of secrets in requests of processes in boxes. Nil means none are replaced.
 	Swap *netguard.Swap
 	// Vars are further variables of processes, as NAME=VALUE.
 	Vars []string
 	// Limits apply to every process in a box.
 	Limits Limits
-	// Container runs every command in a container. Nil: none.
+	// Container runs every command in a container. Nil means none.
 	Container *Container
-	// Landlock is the highest version to use, for testing older kernels. 0: any; below 0: none.
+	// Landlock is the highest version to use, for testing older kernels. 0 means any; below 0: none.
 	Landlock int
-	// Pool is shared with other environments of this program. Nil: this one has its own.
+	// Pool is shared with other environments of this program. Nil means this one has its own.
 	Pool *Pool
 
 	look *files.Looker // set by Local

@@ -33,7 +33,7 @@ type outside struct {
 	stop  context.CancelFunc
 	tasks sync.WaitGroup
 	conns *handed
-	watch *watch // nil: none
+	watch *watch // nil means none
 
 	mu      sync.Mutex
 	list    []string       // refusals, in words

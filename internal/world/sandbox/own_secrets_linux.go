@@ -8,10 +8,10 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// A box can create files with names of secrets: a key, the settings of a new project. They are the session's
-// own, so the next command can use them. The creator of a file can't be determined. So a file counts as made by
-// a command if it appeared, or was the session's own and changed, while the command ran, for at most
-// maxOwnTime. A file that appears during a server that runs for hours may come from anywhere.
+// A box can create files with names of secrets: a key, the settings of a new project. They are the session's own,
+// so the next command can use them. The creator of a file can't be determined, so a file counts as made by a
+// command if it appeared, or was the session's own and changed, while the command ran, for at most maxOwnTime. A
+// file that appears during a server that runs for hours may come from anywhere.
 
 // maxOwnTime bounds the run time of commands whose new files count as their own.
 const maxOwnTime = 10 * time.Minute

@@ -143,7 +143,7 @@ type process struct {
 	tty    *os.File            // our end of its terminal, nil if it has none
 	out    *processes.Copier   // of standard output, nil if it is discarded
 	copies []*processes.Copier // out and that of the report
-	report *reportFile         // of a report that is read at the end; nil: none
+	report *reportFile         // of a report that is read at the end; nil means none
 
 	exited chan struct{} // closed when the process itself has ended; code and err are set before
 	done   chan struct{} // closed when everything is settled; left is set before

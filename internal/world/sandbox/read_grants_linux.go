@@ -46,7 +46,7 @@ func (b *boxes) outsideWorkspace(list []string) []string {
 	})
 }
 
-// shared lists system files, and packages and programs of the user. It is computed once, as it is slow and
+// shared lists system files, and packages and programs of the user. It is computed once, because it is slow and
 // seldom changes.
 func (b *boxes) shared() []string {
 	var out []string

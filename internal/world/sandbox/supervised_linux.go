@@ -40,10 +40,10 @@ type supervised struct {
 	cold    bool   // Go's build cache is empty
 	bare    bool   // only a test of the box: the workspace is not scanned
 
-	cancelled <-chan struct{} // cancels the start; nil: never
+	cancelled <-chan struct{} // cancels the start; nil means never
 
 	keeperLink
-	walls   string // fingerprint of the box; empty: it can't be shared, or there is none
+	walls   string // fingerprint of the box; empty means it can't be shared, or there is none
 	leader  int    // process id of the command in the keeper's namespace
 	writing sync.Mutex
 

@@ -136,7 +136,7 @@ func TestSwap(t *testing.T) {
 	if !strings.Contains(out, "<html>"+same) {
 		t.Errorf("a process chooses another host of the same server: %s", out)
 	}
-	resolved = netip.MustParseAddr("127.7.7.7")                                                  // nobody else listens there
+	resolved = netip.MustParseAddr("127.7.7.7")                                                  // no one else listens there
 	if l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.7.7.7:443"); err == nil { // who may
 		usual := httptest.NewUnstartedServer(wire)
 		_ = usual.Listener.Close()

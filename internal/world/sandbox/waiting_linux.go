@@ -9,9 +9,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// A keeper whose command has ended, with all its descendants, waits for another one, since starting a keeper
-// takes longer than most commands. One that has built a file system waits with it; it only serves commands that
-// need exactly the same. So a box is never changed, only built.
+// A keeper whose command has ended, with all its descendants, waits for another, since starting a keeper takes
+// longer than most commands. One that has built a file system waits with it; it only serves commands that need
+// exactly the same, so a box is never changed, only built.
 
 const (
 	mostWaiting = 2           // waiting keepers of one kind
@@ -35,7 +35,7 @@ type waitingKeepers struct {
 	closed  bool
 	waiting map[keeperKind][]keeperLink // the longest waiting first
 	late    *time.Timer
-	soon    *time.Timer // until boxes are prepared; nil: nothing is scheduled
+	soon    *time.Timer // until boxes are prepared; nil means nothing is scheduled
 	leaving sync.WaitGroup
 }
 
@@ -121,7 +121,7 @@ func (r *waitingKeepers) beginWork() bool {
 	return !r.closed
 }
 
-// lacks reports whether keepers of a kind may wait, but none does.
+// lacks reports whether a keeper of a kind may wait but none is waiting.
 func (r *waitingKeepers) lacks(want keeperKind) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -136,8 +136,8 @@ func (r *waitingKeepers) lacks(want keeperKind) bool {
 	return true
 }
 
-// take returns a waiting keeper: one with the same box, or one without a box. Keepers with another box and
-// mount points among the session's temporary files are ended before a command that would see these.
+// take returns a waiting keeper: one with the same box, or one without a box. Before a command that sees the
+// session's temporary files, it ends keepers with another box and mount points there.
 func (r *waitingKeepers) take(kind keeperKind, walls string) (keeperLink, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -41,7 +41,7 @@ func (s *Store) Adopt(ctx context.Context, from *Store) error {
 	return os.RemoveAll(from.Dir)
 }
 
-// moveAll moves the files of a folder and its subfolders into another one, except those that exist there.
+// moveAll moves the files of a folder and its subfolders into another, except those that exist there.
 func moveAll(from, to string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -65,14 +65,14 @@ func (w *view) at(path string) (entry, error) {
 	return e, nil
 }
 
-// difference is a path at which two views differ.
+// difference is a path where two views differ.
 type difference struct {
 	path     string
 	old, now entry
 }
 
-// walk calls f for every path at which two views differ, folders before their content. Paths below a folder
-// that is unreadable in one view are unknown and left out.
+// walk calls f for every path where two views differ, folders before their content. Paths below a folder that is
+// unreadable in one view are unknown and left out.
 func (w *view) walk(o *view, f func(difference) error) error {
 	return w.walkEntry(o, "", w.root, o.root, f)
 }

@@ -86,8 +86,8 @@ type Sent struct {
 	Manifest string // names the blob of the manifest
 	Files    int    // regular files whose content is kept
 	Bytes    int64  // total size of these
-	Left     int    // files and folders without content, as they are unreadable
-	New      int64  // bytes that were uploaded; 0: the state is unchanged
+	Left     int    // files and folders without content, because they are unreadable
+	New      int64  // bytes that were uploaded; 0 means the state is unchanged
 	// Gone are blobs of the previous state that this one does not need. They can be removed once that state is
 	// no longer needed: names of blobs are never reused.
 	Gone []string

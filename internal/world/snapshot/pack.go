@@ -89,7 +89,7 @@ func encodeIndex(index []indexed) []byte {
 	return append(append(b, sum[:]...), packMagic...)
 }
 
-// readIndex reads the index of a pack; the error is errDamaged if it differs from what was written.
+// readIndex reads the index of a pack; the error is errDamaged if it has changed since it was written.
 func readIndex(path string) ([]indexed, error) {
 	f, err := os.Open(path)
 	if err != nil {

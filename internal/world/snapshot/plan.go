@@ -24,7 +24,7 @@ const (
 // Merged is the Why of a change that preserves other changes in the file.
 const Merged = "changes by others stay in it"
 
-// Plan returns what Restore would do. It changes nothing and takes no checkpoint.
+// Plan returns the plan of Restore. It changes nothing and takes no checkpoint.
 func (s *Store) Plan(ctx context.Context, to string, spans []Span) (Plan, error) {
 	v, unlock, err := s.reading(ctx)
 	if err != nil {
@@ -192,7 +192,7 @@ func (c change) modeOnly() bool {
 	return sealed && c.from.class() == isFile && c.to.class() == isFile && c.from.perm != c.to.perm
 }
 
-// obstacle returns why a path can't be changed, or "". Why is the result of undone.
+// obstacle returns the reason why a path can't be changed, or "". Why is the result of undone.
 func (p *plan) obstacle(c change, why string) string {
 	switch {
 	case c.from.kind == isUnknown:
@@ -262,7 +262,7 @@ func (p *plan) creations() error {
 	return nil
 }
 
-// parent ensures that a folder will exist at a path, or returns why it won't.
+// parent ensures that a folder will exist at a path, or returns the reason why it won't.
 func (p *plan) parent(path string) (why string, err error) {
 	if c, ok := p.todo[path]; ok {
 		switch c.to.class() {

@@ -119,7 +119,7 @@ func (h history) without(name string) (want string, both bool) {
 	return want, false
 }
 
-// fields are the mode and the text of a file; without a text there is no file.
+// fields are the mode and the text of a file; without a text there is not a file.
 func fields(state string) [2]string {
 	mode, text, _ := strings.Cut(state, " ")
 	if !strings.HasPrefix(mode, "-r") {

@@ -93,8 +93,8 @@ func (h *header) Write(p []byte) (int, error) {
 	return len(p), h.ctx.Err()
 }
 
-// Check reads the whole content of a checkpoint. The error is a [DamageError] if something differs from what
-// was written.
+// Check reads the whole content of a checkpoint. The error is a [DamageError] if something has changed since it was
+// written.
 func (s *Store) Check(ctx context.Context, id string) error {
 	v, unlock, err := s.reading(ctx)
 	if err != nil {

@@ -286,8 +286,8 @@ func (w *scan) time(st stamp) int64 {
 	return 0
 }
 
-// read reads a file. If it changes meanwhile, partly changed content is kept, and the file is read again next
-// time, as its stamp is too new.
+// read reads a file. If it changes meanwhile, partly changed content is kept, and the file is read again next time,
+// because its stamp is too new.
 func (w *scan) read(root *os.Root, info fs.FileInfo, e entry) (entry, cached) {
 	left := func(kind byte) (entry, cached) {
 		if kind == isLarge && w.s.Whole {

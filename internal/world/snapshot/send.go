@@ -18,7 +18,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// smallSent is the size up to which a pack is kept even if most of it is waste.
+// smallSent is the maximum size of a pack that is kept even if most of it is waste.
 const smallSent = 64 << 10
 
 // A pack in a blob begins with the mark and random bytes, so that all packs have different names.
@@ -114,7 +114,7 @@ type sender struct {
 	blobs tool.Blobs
 	packs []sentPack // packs in use; places refer to them by index
 
-	missing bool // a pack could not be used, as its index is missing here
+	missing bool // a pack could not be used, because its index is missing here
 
 	mu    sync.Mutex
 	at    map[digest]place

@@ -10,7 +10,7 @@ import (
 const (
 	defaultQuota   = 2 << 30
 	defaultMaxFile = 64 << 20
-	bigObject      = 1 << 20 // bytes from which an object has its own file
+	bigObject      = 1 << 20 // minimum bytes of an object with a file of its own
 )
 
 // Errors that a caller distinguishes.
@@ -24,7 +24,7 @@ var (
 	ErrUnfinished = errors.New("an earlier restore was cut off and must be finished first")
 )
 
-// DamageError says that stored data differs from what was written.
+// DamageError says that stored data has changed since it was written.
 type DamageError struct {
 	Checkpoint string // the damaged checkpoint; "" if it concerns all
 	Path       string // in the workspace; "" if it concerns none
@@ -93,7 +93,7 @@ const (
 type Node struct {
 	Mode   fs.FileMode // type and permission bits
 	Exists bool
-	Kept   bool   // false: the content is not in the store
+	Kept   bool   // false means the content is not in the store
 	Size   int64  // of a file, in bytes
 	Target string // of a symbolic link
 }

@@ -624,7 +624,7 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// BenchmarkSend is of a small change in a workspace of so many files, of about 2 KiB each, as each step of an
+// BenchmarkSend is of a small change in a workspace of so many files, of about 2 KiB each, because each step of an
 // agent makes one.
 func BenchmarkSend(b *testing.B) {
 	for _, files := range []int{1_000, 20_000} {

@@ -39,7 +39,7 @@ type vault struct {
 // errAbsent says that the object isn't in the store.
 var errAbsent = errors.New("its content is not in the store")
 
-// errDamaged says that the object differs from what was written.
+// errDamaged says that the object has changed since it was written.
 var errDamaged = errors.New("its content is not what was written")
 
 // load opens the objects of the store. The caller holds a lock.

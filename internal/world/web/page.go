@@ -22,8 +22,8 @@ type Page struct {
 }
 
 // Read converts the body of a response with its Content-Type, which may be empty, to a page. Links are made
-// absolute from base, which may be nil. If a body can't be read as text, the error tells a model why, and what
-// to do instead.
+// absolute from base, which may be nil. If a body can't be read as text, the error gives the reason and an
+// alternative, for a model.
 func Read(body []byte, contentType string, base *url.URL) (Page, error) {
 	kind, params, err := mime.ParseMediaType(contentType)
 	if err != nil && kind == "" || kind == "application/octet-stream" || !strings.Contains(kind, "/") {

@@ -188,7 +188,7 @@ func (r *renderer) item(bullet string, n *node) {
 	r.line()
 	r.nested(bullet, strings.Repeat(" ", len(bullet)), func() { r.kids(n) })
 	r.end(1)
-	r.gap = 1 // items stand close, also those that hold paragraphs
+	r.gap = 1 // items stand close, including those that hold paragraphs
 }
 
 func (r *renderer) link(n *node) {
@@ -315,7 +315,7 @@ func textOf(n *node, limit int) string {
 	return b.String()
 }
 
-// lineNumbers reports the column of numbers beside code.
+// lineNumbers reports the column of numbers next to code.
 func lineNumbers(n *node) bool {
 	return n.attr["class"] != "" && named(n.attr["class"], func(word string) bool {
 		return word == "gutter" || word == "lineno" || word == "linenos" || word == "linenumber" || word == "lnt" || word == "rouge-gutter"

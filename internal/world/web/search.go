@@ -37,7 +37,7 @@ type Search struct {
 type Query struct {
 	Text    string
 	Count   int      // results wanted, 1 to 20
-	Domains []string // only these, and their subdomains; empty: all
+	Domains []string // only these, and their subdomains; empty means all
 	Exclude []string // not these
 	Recency string   // day, week, month, year, or empty for any time
 }
@@ -259,7 +259,7 @@ func below(host, domain string) bool {
 	return netguard.Hosts{domain, "*." + domain}.Match(host, 0)
 }
 
-// operators returns the limits of a query in the syntax of Brave and the engines behind SearXNG.
+// operators returns the limits of a query in the syntax of Brave and the engines after SearXNG.
 func operators(q Query) string {
 	parts := []string{q.Text}
 	var sites []string

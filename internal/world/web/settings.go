@@ -8,10 +8,10 @@ import (
 	"github.com/inspan/inspan/internal/safety/netguard"
 )
 
-// Settings are what the tools that reach servers work with.
+// Settings are the settings of the tools that reach servers.
 type Settings struct {
 	Off bool `toml:"off"` // no web tools
-	// brave, tavily, exa, searxng, anthropic, openai or gemini; empty: there is no web_search
+	// brave, tavily, exa, searxng, anthropic, openai or gemini; empty means there is no web_search
 	Search  string            `toml:"search"`
 	BaseURL string            `toml:"search_url"`     // address of the engine; empty: the vendor's own
 	Model   string            `toml:"search_model"`   // model that searches, for anthropic, openai and gemini

@@ -11,8 +11,8 @@ import (
 const maxBucket = 16 // selectors tried for one class, id or tag
 
 // A sheet determines which elements the style sheets in a page hide. It supports selectors of one element
-// (tag.class#id, also after html or body). Others, which depend on surrounding elements, are ignored, as
-// scripts usually switch them.
+// (tag.class#id, even after html or body). Others, which depend on surrounding elements, are ignored, as scripts
+// usually switch them.
 type sheet map[string][]selector
 
 // A selector names elements by all of its parts.

@@ -230,8 +230,7 @@ func (b *builder) end(tag atom.Atom, name string) {
 	}, stop)
 }
 
-// close closes the innermost open element for which want is true, unless one for which stop is true is in
-// between.
+// close closes the innermost open element that want accepts, unless one that stop accepts is in between.
 func (b *builder) close(want, stop func(opened) bool) {
 	for i := len(b.stack) - 1; i > 0 && i >= len(b.stack)-maxReach; i-- {
 		if want(b.stack[i]) {

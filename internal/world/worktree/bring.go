@@ -35,9 +35,9 @@ type ignored struct {
 	files  int
 }
 
-// bring gives a copy files that git ignores in the workspace and tests may need: those listed in [Included],
-// and folders within the bounds, such as installed packages and build output. It returns what the copy has and
-// lacks. The copy gets its own files, so nothing written there reaches the workspace.
+// bring gives a copy files that git ignores in the workspace and tests may need: those listed in [Included], and
+// folders within the bounds, such as installed packages and build output. It returns the lists of copied and
+// omitted files. The copy gets its own files, so nothing written there reaches the workspace.
 func (s *Store) bring(ctx context.Context, t Tree) (lent, missing []string, err error) {
 	list, err := s.ignored(ctx, t.repo)
 	if err != nil {

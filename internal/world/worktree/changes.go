@@ -22,10 +22,10 @@ const (
 // one added.
 type Change struct {
 	Path   string // relative to the workspace, with slashes
-	Base   *Blob  // in the base; nil: missing
-	Theirs *Blob  // in the copy; nil: removed
+	Base   *Blob  // in the base; nil means missing
+	Theirs *Blob  // in the copy; nil means removed
 	// Why is the reason why it can't be merged; then Base and Theirs are nil, and Path may lead out of the
-	// workspace. Empty: it can be merged.
+	// workspace. Empty means it can be merged.
 	Why string
 }
 
@@ -167,7 +167,7 @@ func (s *Store) sizes(ctx context.Context, t Tree, pairs []pair) (map[string]int
 	return sizes, nil
 }
 
-// why returns why a pair can't be merged; empty if it can.
+// why returns the reason why a pair can't be merged; empty if it can.
 func (p pair) why(sizes map[string]int64) string {
 	for _, one := range []side{p.old, p.new} {
 		switch {

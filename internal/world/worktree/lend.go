@@ -13,7 +13,7 @@ import (
 )
 
 // Lent is a separate repository with the history of one branch of a workspace, and nothing else from it: no
-// settings, no hooks, no remotes. So git can push from it with a secret, such as a token, that nothing in the
+// settings, no hooks, no remotes, so git can push from it with a secret, such as a token, that nothing in the
 // workspace may get.
 type Lent struct {
 	Dir    string // the repository, bare
@@ -99,7 +99,7 @@ func (l *Lent) shallow(common string) error {
 	return os.WriteFile(filepath.Join(l.Dir, "shallow"), text, 0o600)
 }
 
-// Origin returns the address of the remote origin of the workspace's repository; empty: none.
+// Origin returns the address of the remote origin of the workspace's repository; empty means none.
 func (s *Store) Origin(ctx context.Context, root string) (string, error) {
 	repo, err := open(root)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLend checks that the lent repository has the history of a branch, also of a shallow clone and from a worktree,
-// and nothing else of the repository.
+// TestLend checks that the lent repository has the history of a branch, including of a shallow clone and from a
+// worktree, and nothing else of the repository.
 func TestLend(t *testing.T) {
 	b := newBench(t)
 	b.git("branch", "-M", "main")

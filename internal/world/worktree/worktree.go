@@ -8,7 +8,7 @@
 //     git's folder below worktrees/ for each copy: no branch, no tag.
 //  2. No program that the repository names is run: its settings are verified first (see gitconf), and hooks
 //     and monitors are off.
-//  3. An agent in a copy may write anything there, including its .git. So git gets the path of the repository,
+//  3. An agent in a copy may write anything there, including its .git, so git gets the path of the repository,
 //     and never reads it from the copy.
 //  4. The base of a copy is a reference of its own in the repository, written last: a copy without it is
 //     incomplete, and is made again.
@@ -45,7 +45,7 @@ type Store struct {
 	// Code is the exit code. If it is not 0, err contains git's error output. If git could not be run, code is
 	// -1.
 	Git func(ctx context.Context, dir string, stdin []byte, args ...string) (out []byte, code int, err error)
-	// Within bounds the time for copying ignored files into a new copy; the rest is left out. 0: a minute.
+	// Within bounds the time for copying ignored files into a new copy; the rest is left out. 0 means a minute.
 	Within time.Duration
 
 	mu sync.Mutex // one copy is made at a time
@@ -173,7 +173,7 @@ func (s *Store) Remove(ctx context.Context, root, name string) error {
 	return s.removeExisting(ctx, t)
 }
 
-// Copy returns the folder of the copy that contains a path; empty: none.
+// Copy returns the folder of the copy that contains a path; empty means none.
 func (s *Store) Copy(path string) string {
 	dir, err := filepath.Abs(s.Dir)
 	if err == nil {

@@ -1,5 +1,5 @@
-// Package family has the properties that the models of one family share, whoever serves them. The properties of a
-// server belong to its adapter.
+// Package family has the properties that the models of one family share on any server. The properties of a server
+// belong to its adapter.
 //
 // The ways in which families write calls and thoughts into their text are not here: any model may fall into the
 // habits of any other, so package prompted reads all forms from all models.
@@ -68,8 +68,8 @@ func families() []struct {
 //
 //	deepseek/deepseek-chat   Qwen/Qwen3-32B   qwen2.5-coder:7b   accounts/fireworks/models/glm-4p5
 //
-// The words before the last "/" count as well, as some servers name models by a version alone, but the last part
-// takes precedence: in "nousresearch/deephermes-mistral" it decides.
+// The words before the last "/" count as well, because some servers name models by a version alone, but the last
+// part takes precedence: in "nousresearch/deephermes-mistral" it decides.
 func Of(id string) Family {
 	id = strings.ToLower(id)
 	at := strings.LastIndexByte(id, '/') + 1

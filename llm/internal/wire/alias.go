@@ -61,7 +61,8 @@ func (a *Aliases) taken(theirs string) bool {
 	return taken
 }
 
-// Ours returns our string for an alias. One that is no alias is the model's invention and is returned unchanged.
+// Ours returns our string for an alias. A name that is not an alias is the model's invention and is returned
+// unchanged.
 func (a *Aliases) Ours(theirs string) string {
 	if ours, ok := a.ours[theirs]; ok {
 		return ours

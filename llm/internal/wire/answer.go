@@ -18,7 +18,8 @@ import (
 // It looks at the first byte, as content types are often wrong.
 func (r *Reply) Whole() bool { return strings.ContainsAny(r.first(), "{[") }
 
-// first skips white space and a byte order mark, and returns the first character behind them; empty: there is none.
+// first skips white space and a byte order mark, and returns the first character after them; empty means there is
+// none.
 func (r *Reply) first() string {
 	for {
 		head, err := r.in.Peek(1)
@@ -43,7 +44,7 @@ func (r *Reply) prose() bool {
 }
 
 // elsewhere returns the error for an answer that does not come from a model's server, such as a web page, or that
-// redirects to another; nil: it comes from one.
+// redirects to another; nil means it comes from one.
 func (p Post) elsewhere(r *Reply, body []byte, page bool) *llm.Error {
 	to := r.Header.Get("Location")
 	switch {
@@ -98,7 +99,7 @@ func titleOf(page []byte) string {
 var retryDelay = text.Pattern(`"retry_?[dD]elay"\s*:\s*"(\d+(?:\.\d+)?s)"`)
 
 // retryInfo returns how long the body of an error asks to wait in the form of Google's RetryInfo
-// (google/rpc/error_details.proto), which gateways pass on; 0: it has none.
+// (google/rpc/error_details.proto), which gateways pass on; 0 means it has none.
 func retryInfo(body []byte) time.Duration {
 	m := retryDelay().FindSubmatch(body)
 	if m == nil {

@@ -10,9 +10,9 @@ import (
 // Images are the limits for images in one request. An image beyond them would make the vendor refuse it, and every
 // later one.
 type Images struct {
-	Count int // maximum number; 0: any
-	Bytes int // of all of them, in base64; 0: any
-	// Fits reports whether the vendor accepts an image on its own; nil: any.
+	Count int // maximum number; 0 means any
+	Bytes int // of all of them, in base64; 0 means any
+	// Fits reports whether the vendor accepts an image on its own; nil means any.
 	Fits func(llm.Image) bool
 }
 

@@ -7,7 +7,7 @@ func TestOldImagesMakeRoom(t *testing.T) {
 	for name, tc := range map[string]struct {
 		limits      Images
 		size        int
-		most, after int // images there at any time, and behind a cut
+		most, after int // images there at any time, and after a cut
 	}{
 		"by bytes": {Images{Bytes: 20}, 4, 5, 3},
 		"by count": {Images{Count: 20}, 4, 20, 15},

@@ -22,7 +22,7 @@ import (
 
 // A Post is one request. It does not follow redirects: they would send the key to another host.
 type Post struct {
-	Method    string // empty: POST
+	Method    string // empty means POST
 	Provider  string
 	URL       string
 	Header    http.Header // the vendor's headers, in addition to those of every request
@@ -30,7 +30,7 @@ type Post struct {
 	KeyHeader string      // header for the key; in "Authorization" it is a bearer token
 	Key       func(ctx context.Context) (string, error)
 	Body      []byte
-	HTTP      http.RoundTripper // nil: http.DefaultTransport, so that connections are shared and kept alive
+	HTTP      http.RoundTripper // nil means http.DefaultTransport, so that connections are shared and kept alive
 	Deadlines llm.Deadlines     // zero fields take the defaults documented there
 	MaxOutput int               // most tokens of the reply, which bound its size; 0 if unknown
 }
@@ -210,8 +210,8 @@ func (r *Reply) RequestID() string {
 	return ""
 }
 
-// failure returns why the exchange broke: the caller, one of our deadlines, a transport that knows the reason, such
-// as one that found no credentials to sign with, or the other side, which gives kind.
+// failure returns the reason why the exchange broke: the caller, one of our deadlines, a transport that knows the
+// reason, such as one that found no credentials to sign with, or the other side, which gives kind.
 func (r *Reply) failure(err error, kind llm.Kind) error {
 	var timeout, known *llm.Error
 	if errors.As(context.Cause(r.ctx), &timeout) {
@@ -293,7 +293,7 @@ func (r *Reply) ErrorBody() []byte {
 	return b
 }
 
-// Redact replaces every secret in s, as servers may repeat the key in their texts.
+// Redact replaces every secret in s, because servers may repeat the key in their texts.
 func Redact(s string, secrets ...string) string {
 	for _, secret := range secrets {
 		if len(secret) >= 6 {
@@ -312,7 +312,7 @@ type watchdog struct {
 
 	mu       sync.Mutex
 	phase    string
-	limit    time.Duration // of the phase; 0: none
+	limit    time.Duration // of the phase; 0 means none
 	deadline time.Time
 	timer    *time.Timer
 	total    *time.Timer

@@ -17,7 +17,7 @@ const longestWait = 31 * 24 * time.Hour
 // shortestWait is the wait for a time that has already passed, since clocks are not exact.
 const shortestWait = time.Second
 
-// NoWait is the wait of an error for which the adapter knows that none is stated. [Reply.Complete] keeps it.
+// NoWait is the wait of an error that, as the adapter knows, states none. [Reply.Complete] keeps it.
 const NoWait time.Duration = -1
 
 // RetryAfter returns how long the server asks to wait, at most 31 days; 0 if it does not say. The first of these

@@ -39,7 +39,7 @@ type Events struct {
 	err   error
 }
 
-// NewEvents reads events from r, none of which may exceed limit bytes.
+// NewEvents reads events of at most limit bytes from r.
 func NewEvents(r io.Reader, limit int) *Events {
 	return &Events{r: r, max: limit, buf: make([]byte, 32<<10)}
 }
@@ -144,7 +144,7 @@ func (s *Events) skip() bool {
 	return s.start != before
 }
 
-// fill reads more bytes behind those not yet consumed.
+// fill reads more bytes after those not yet consumed.
 func (s *Events) fill() {
 	if s.start > 0 {
 		s.end = copy(s.buf, s.buf[s.start:s.end])

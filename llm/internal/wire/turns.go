@@ -20,7 +20,7 @@ type Turn struct {
 // refuse it, and so is reasoning that another route wrote or that is not needed back. Empty turns are dropped.
 func Turns(messages []llm.Message, route string) []Turn {
 	turns := make([]Turn, 0, len(messages))
-	results, parts := room(messages) // of all turns, each behind the one before it
+	results, parts := room(messages) // of all turns, each after the one before it
 	for _, m := range messages {
 		var t *Turn
 		if n := len(turns); n > 0 && turns[n-1].Role == m.Role {

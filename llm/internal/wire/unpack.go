@@ -20,12 +20,12 @@ import (
 // zstdWindow bounds the memory of a zstd decoder. RFC 9659 allows no larger window in an answer.
 const zstdWindow = 8 << 20
 
-// maxEncodings bounds the encodings of one body, as each multiplies the work that a small body can cause.
+// maxEncodings bounds the encodings of one body, because each multiplies the work that a small body can cause.
 const maxEncodings = 2
 
-// unpacked decodes a body. Requests never ask for compression, as it would delay events; some gateways compress
-// anyway, and some without saying so. It reads nothing before the first Read, and then no more than the next bytes
-// need, so events arrive as they are sent.
+// unpacked decodes a body. Requests never ask for compression, because it would delay events; some gateways
+// compress anyway, and some without saying so. It reads nothing before the first Read, and then no more than the
+// next bytes need, so events arrive as they are sent.
 func unpacked(h http.Header, r io.Reader) io.Reader {
 	encodings := encodingsOf(h)
 	if len(encodings) == 0 {
@@ -110,8 +110,8 @@ func openZstd(src *bufio.Reader) (io.Reader, error) {
 	return zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(zstdWindow))
 }
 
-// openDeflated looks at the first bytes, as servers mix up gzip and deflate, and some omit the two-byte header of zlib
-// that RFC 9110 wants.
+// openDeflated looks at the first bytes, because servers mix up gzip and deflate, and some omit the two-byte header
+// of zlib that RFC 9110 wants.
 func openDeflated(src *bufio.Reader) (io.Reader, error) {
 	head, err := src.Peek(2)
 	switch {

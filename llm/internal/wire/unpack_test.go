@@ -55,7 +55,7 @@ func TestUnpacked(t *testing.T) {
 		body := unpacked(header, in)
 		events, read := []string{"event 1\n", "event 2\n"}, make(chan struct{})
 		z := pack(out)
-		go func() { // waits until an event was read, so a reader that wants more would wait for ever
+		go func() { // waits until an event was read, so a reader that wants more would wait forever
 			for _, event := range events {
 				_, _ = io.WriteString(z, event)
 				_ = z.Flush()

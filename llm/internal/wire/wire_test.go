@@ -118,7 +118,7 @@ func FuzzAppendJSON(f *testing.F) {
 	})
 }
 
-// value decodes JSON with its numbers as written, as some fit no Go type.
+// value decodes JSON with its numbers as written, because some fit no Go type.
 func value(t *testing.T, raw []byte) (v any) {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(raw))

@@ -88,8 +88,7 @@ func (f *flags) run(ctx context.Context) (err error) {
 	return f.worker.Run(worker.InterruptCh())
 }
 
-// connect connects to Temporal and the database, and takes what it needs for that out of the
-// environment.
+// connect connects to Temporal and the database, and removes the variables for that from the environment.
 func (f *flags) connect(ctx context.Context) (client.Client, *postgres.Store, error) {
 	url := app.StoreOf(f.store)
 	if url == "" {

@@ -21,8 +21,8 @@ func main() {
 	command.Program{Shared: app.Shared{Store: openStore, Engine: connect}, Examine: examine}.Run()
 }
 
-// openStore opens the database at a URL, of which the parameter lease is ours: how long a process that
-// died keeps its sessions from others.
+// openStore opens the database at a URL with our parameter lease: how long a process that died keeps its sessions
+// from others.
 func openStore(ctx context.Context, address string) (app.SharedStore, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {

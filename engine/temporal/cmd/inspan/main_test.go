@@ -61,8 +61,8 @@ type house struct {
 	t     *testing.T
 	dir   string
 	store string
-	own   string // folder that is at dir on this machine alone; empty: others share dir
-	owner *house // machine that has the owner's token; nil: this one
+	own   string // folder that is at dir on this machine alone; empty means others share dir
+	owner *house // machine that has the owner's token; nil means this one
 }
 
 func newHouse(t *testing.T) *house {
@@ -168,7 +168,7 @@ func (h *house) until(what string, is func() bool) {
 		if time.Now().After(end) {
 			h.t.Fatalf("waited in vain for: %s", what)
 		}
-		time.Sleep(20 * time.Millisecond) // of another process, which tells nobody
+		time.Sleep(20 * time.Millisecond) // of another process, which tells no one
 	}
 }
 
@@ -395,8 +395,8 @@ func withEngine(t *testing.T, engine ...string) {
 	h.ran(folder, "ran\nnone\n")
 }
 
-// TestStuck has a worker without the volume that holds the workspaces. The task says why nothing happens, ends if it is
-// cancelled then, and continues once a worker has the volume.
+// TestStuck has a worker without the volume that holds the workspaces. The task gives the reason why nothing
+// happens, ends if it is cancelled then, and continues once a worker has the volume.
 func TestStuck(t *testing.T) { engines(t, getsStuck) }
 
 func getsStuck(t *testing.T, engine ...string) {

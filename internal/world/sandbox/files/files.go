@@ -21,7 +21,7 @@ import (
 // files implements [tool.Files] over the real file system.
 type files struct {
 	guard places.Map // the zero Map guards nothing
-	temp  *Temp      // nil: the machine's folders for temporary files
+	temp  *Temp      // nil means the machine's folders for temporary files
 	look  *Looker
 	pass  tool.Pass // sensitive places that are open
 	// change makes Change.If and the change itself one step within this session, and a lock of the folder, except on
@@ -96,9 +96,9 @@ func (f *files) Open(ctx context.Context, path string) (fs.File, error) {
 // Change implements [tool.Files]. New content is written to a file next to the target, synced and renamed over
 // it. Owner (if permitted) and mode are preserved, extended attributes are not.
 //
-// A file with several hard links is the exception: it is written in place, as a rename would separate it from
-// its other names. So a crash can leave it half written. Missing directories are created. The mode of new files
-// and directories obeys the umask.
+// A file with several hard links is the exception: it is written in place, as a rename would separate it from its
+// other names, so a crash can leave it half written. Missing directories are created. The mode of new files and
+// directories obeys the umask.
 func (f *files) Change(ctx context.Context, c tool.Change) error {
 	if err := ctx.Err(); err != nil {
 		return &fs.PathError{Op: "change", Path: c.Path, Err: err}

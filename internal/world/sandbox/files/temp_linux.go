@@ -420,7 +420,7 @@ func (t *Temp) MakeOverlay(root string) (dir string, err error) {
 	return dir, nil
 }
 
-// tryAttributes checks that a folder supports the attributes with which the kernel records removals.
+// tryAttributes checks that a folder supports the attributes that the kernel uses to record removals.
 func tryAttributes(path string) error {
 	const name = "user.overlay.inspan"
 	if err := unix.Setxattr(path, name, []byte("y"), 0); err != nil {

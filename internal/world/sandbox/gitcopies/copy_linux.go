@@ -17,7 +17,7 @@ type Copy struct {
 	list            []gitfiles.Kind
 	upper           *os.Root // the changes
 	real            *os.Root // the git directory
-	index           *os.File // before the box; nil: it did not exist
+	index           *os.File // before the box; nil means it did not exist
 	since           time.Time
 	given           map[string]paths.Stamp // files of upper that were taken over, with their stamps at that time
 	told            map[string]bool

@@ -32,7 +32,7 @@ type change struct {
 	name string
 	kind gitfiles.Kind
 	gone bool
-	data []byte      // the checked content; nil: the file is copied unchecked
+	data []byte      // the checked content; nil means the file is copied unchecked
 	is   paths.Stamp // of the file in upper
 }
 

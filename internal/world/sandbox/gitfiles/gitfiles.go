@@ -22,7 +22,7 @@ import (
 // Kind is a kind of files that a box may leave.
 type Kind struct {
 	name      *regexp.Regexp
-	Check     func(data, old []byte) error // nil: any content is harmless data
+	Check     func(data, old []byte) error // nil means any content is harmless data
 	Locked    bool                         // git locks it for changes, and readers rely on that
 	Permanent bool                         // git never removes it by itself
 }

@@ -22,7 +22,7 @@ import (
 // layers have the format of the go command's own cache, so that it can use either directly.
 type Cache struct {
 	Top   string // the upper layer, which need not exist
-	Below string // the lower layer; empty: none
+	Below string // the lower layer; empty means none
 }
 
 // request and response are lines of the protocol. Identifiers are bytes, in base64.

@@ -90,8 +90,8 @@ func state(t *testing.T, dir string) string {
 	return out.String()
 }
 
-// TestGoBuilds has the go command fill a cache of its own, which is then read below another
-// one. That other one serves the go command later without this program.
+// TestGoBuilds has the go command fill a cache of its own, which is then read below another. That other one serves
+// the go command later without this program.
 func TestGoBuilds(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("no Go: ", err)
@@ -167,7 +167,7 @@ func served(t testing.TB, l gocache.Cache, in string) ([]map[string]any, error) 
 	return answers[1:], err // the first says what is known
 }
 
-// TestBadRequests: each has its answer, and the one behind it is still served.
+// TestBadRequests: each has its answer, and the one after it is still served.
 func TestBadRequests(t *testing.T) {
 	id := bytes.Repeat([]byte{7}, 32)
 	for name, c := range map[string]struct{ in, said string }{

@@ -28,14 +28,14 @@ type command struct {
 
 	staying sync.Mutex        // held while either its continuation or its end is decided
 	over    bool              // the family has ended
-	out     *processes.Copier // of its output, once it continues alone; nil: no output, or inspan reads it
+	out     *processes.Copier // of its output, once it continues alone; nil means no output, or inspan reads it
 }
 
 func newCommand(p *keeper, r protocol.Request) *command {
 	return &command{keeper: p, number: r.N, order: p.complete(*r.Order), family: processes.Family{Done: make(chan struct{})}, begun: make(chan struct{})}
 }
 
-// serve runs the command to its end. It reports whether the keeper can run another one.
+// serve runs the command to its end. It reports whether the keeper can run another.
 func (c *command) serve(fds []int) (again bool) {
 	if err := c.start(fds); err != nil {
 		c.cleanUp()

@@ -17,11 +17,11 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 )
 
-// No file system keeps a box from connecting to a socket that a process outside creates in the workspace while
-// the box is open. So the keeper connects for its commands: seccomp asks it (seccomp_unotify(2)), and it reads
-// a copy of the address that can't be changed meanwhile. It connects to a socket with a path only if a process
-// in the session's network created it, according to sock_diag(7). Datagram sockets, which need no connection,
-// are denied by workspaceCalls.
+// No file system keeps a box from connecting to a socket that a process outside creates in the workspace while the
+// box is open. So the keeper connects on behalf of its commands: seccomp passes each call to it
+// (seccomp_unotify(2)), and it reads a copy of the address that the command can't change. It connects to a socket
+// with a path only if a process in the session's network created it, according to sock_diag(7). Datagram sockets,
+// which need no connection, are denied by workspaceCalls.
 
 // connect makes a command's connect call.
 func (k *keeper) connect(listener int, c heldCall) error {

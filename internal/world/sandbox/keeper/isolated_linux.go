@@ -30,7 +30,7 @@ func (c *command) prepareScene() error {
 	}
 	c.order.Env = processes.SetVars(c.order.Env, c.order.TempVars(walls.OwnTemp)...)
 	c.order.Env = processes.SetVars(c.order.Env, c.order.GoCacheVars()...)
-	return walls.During("offer the proxy", c.proxied())
+	return walls.During("offer the proxy", c.setProxyVars())
 }
 
 // enterMounts creates and enters the file system.
@@ -64,7 +64,7 @@ func (c *command) lockFolders() error {
 func (c *command) enterScene() error {
 	// The keeper's IPC namespace would outlive the command.
 	if err := unix.Unshare(unix.CLONE_NEWIPC); err != nil {
-		return walls.During("part from the IPC of the machine", err)
+		return walls.During("leave the IPC namespace of the machine", err)
 	}
 	rules, err := walls.WorkspaceRules(c.order.Plan)
 	if err != nil {
@@ -83,12 +83,12 @@ func (c *command) enterScene() error {
 	return walls.During("restrict system calls", c.filterCalls())
 }
 
-// proxied sets the proxy variables, if hosts are open. This machine is reached directly.
-func (c *command) proxied() error {
+// setProxyVars sets the proxy variables, if hosts are open. This machine is reached directly.
+func (c *command) setProxyVars() error {
 	const near = "localhost,127.0.0.1,::1,[::1]"
 	var vars []string
 	if c.order.Proxy {
-		port, err := c.offer()
+		port, err := c.listenForProxy()
 		if err != nil {
 			return err
 		}
@@ -106,8 +106,8 @@ func (c *command) proxied() error {
 	return nil
 }
 
-// offer listens for clients of the proxy. It passes connections of this box to inspan unchanged.
-func (c *command) offer() (port int, err error) {
+// listenForProxy listens for clients of the proxy. It passes connections of this box to inspan unchanged.
+func (c *command) listenForProxy() (port int, err error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return 0, err

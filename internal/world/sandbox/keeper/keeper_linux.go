@@ -19,17 +19,17 @@ import (
 type keeper struct {
 	*protocol.Wire
 	childEnded chan os.Signal          // receives a signal when a child has ended
-	before     *conditions             // before the first command; nil: not yet known
-	now        atomic.Pointer[command] // with its command: the last one; nil: none yet
+	before     *conditions             // before the first command; nil means not yet known
+	now        atomic.Pointer[command] // with its command: the last one; nil means none yet
 	orphan     atomic.Bool             // the connection has ended
 	stays      atomic.Bool             // the keeper continues anyway
 
 	lookPath func(program string) (string, error) // finds programs in a container
 
 	last    protocol.Order // the last order, whose box still exists
-	waiting *walledThread  // a thread in that box; nil: none
-	temp    string         // the folder for temporary files that was created; empty: none
-	rules   *walls.Ruleset // of a read box; nil: none
+	waiting *walledThread  // a thread in that box; nil means none
+	temp    string         // the folder for temporary files that was created; empty means none
+	rules   *walls.Ruleset // of a read box; nil means none
 	nests   nests          // of the command
 	locks   []*os.File     // locks of the session's folders for temporary files and caches
 }
@@ -108,7 +108,7 @@ type walledThread struct {
 	unwalled bool        // the thread is not restricted
 }
 
-// newWalledThread starts a thread and restricts it with enter; nil: no restrictions.
+// newWalledThread starts a thread and restricts it with enter; nil means no restrictions.
 func newWalledThread(enter func() error) *walledThread {
 	c := &walledThread{ready: make(chan struct{}), run: make(chan func()), unwalled: enter == nil}
 	go func() {
@@ -166,9 +166,9 @@ func (k *keeper) complete(o protocol.Order) protocol.Order {
 	return all
 }
 
-// conditions is what other processes of the same user can change of this process, even from within a box: its
-// limits, and the scheduling of its threads. Commands inherit them, so a keeper whose conditions changed runs
-// no more commands.
+// conditions are the properties of this process that other processes of the same user can change, even from within
+// a box: its limits, and the scheduling of its threads. Commands inherit them, so a keeper whose conditions changed
+// runs no more commands.
 type conditions struct {
 	limits  [16]unix.Rlimit
 	threads scheduling

@@ -20,10 +20,10 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 )
 
-// No program outside reads a git directory that a box can write. A mount can't protect a name that does not
-// exist yet. So the keeper makes each folder .git in the workspace for the command: an empty folder, with one
-// of the session's temporary folders mounted over it, which only the box sees. It is removed with the command.
-// A folder that is moved there would be visible outside, so moving is denied; programs then copy it.
+// No program outside reads a git directory that a box can write. A mount can't protect a name that does not exist
+// yet, so the keeper makes each folder .git in the workspace for the command: an empty folder, with one of the
+// session's temporary folders mounted over it, which only the box sees. It is removed with the command. A folder
+// that is moved there would be visible outside, so moving is denied; programs then copy it.
 
 // nests are the running command's folders of this kind.
 type nests struct {

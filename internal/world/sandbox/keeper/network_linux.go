@@ -12,7 +12,7 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 )
 
-// NetworkName is the name under which a keeper holds a network namespace open.
+// NetworkName is the name of the process that holds a network namespace open.
 const NetworkName = "inspan-holder" // the whole command line of a holder
 
 // holdNetwork runs a holder. It returns the exit code.

@@ -20,10 +20,10 @@ import (
 )
 
 // Listening ports of a kept command in its session's network can be reached at the same port of the machine's
-// loopback addresses. A socket belongs to the network in which it was created, wherever it is bound. So inspan
-// creates sockets in the machine's network and gives them to the keeper. The keeper binds one to each port that
-// its family listens on, accepts connections there, and connects to the port in the box. Connections only go
-// inwards: only the keeper, not the command, has sockets of the machine's network.
+// loopback addresses. A socket belongs to the network in which it was created, wherever it is bound, so inspan
+// creates sockets in the machine's network and gives them to the keeper. The keeper binds one to each port that its
+// family listens on, accepts connections there, and connects to the port in the box. Connections only go inwards:
+// only the keeper, not the command, has sockets of the machine's network.
 
 const (
 	maxConnections = 256
@@ -38,7 +38,7 @@ type Ports struct {
 	list      []tool.Port
 	open      []net.Listener
 	said      io.Writer     // receives ports that are found later; may be nil
-	busy      chan struct{} // holds a value for each connection; nil: nothing is offered
+	busy      chan struct{} // holds a value for each connection; nil means nothing is offered
 }
 
 // Give passes sockets of the machine's network, for IPv4 and IPv6.

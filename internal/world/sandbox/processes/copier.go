@@ -78,7 +78,7 @@ func (c *Copier) Finish() {
 }
 
 func (c *Copier) close() {
-	c.w = nil // released early, as the process may be referenced longer
+	c.w = nil // released early, because the process may be referenced longer
 	c.r.Close()
 	close(c.spent)
 }

@@ -13,7 +13,7 @@ import (
 
 // Inspan and its keepers communicate over a pair of connected sockets, with lines of JSON in both directions. A
 // keeper runs one command after another. The first line about a command is its order, sent with the command's
-// descriptors. Every line contains the number of its command, so that a late line never concerns another one.
+// descriptors. Every line contains the number of its command, so that a late line never concerns another.
 
 // Order tells a keeper what to start and in which box. Paths are absolute and resolved.
 type Order struct {

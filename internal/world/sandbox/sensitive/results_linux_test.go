@@ -55,7 +55,7 @@ func TestResultsAreHandedOut(t *testing.T) {
 		if code, err := p.Wait(); code != 0 || err != nil {
 			t.Fatal(code, err)
 		}
-		if err := os.MkdirAll(filepath.Join(dir, "deep"), 0o700); err != nil { // somebody else's, meanwhile
+		if err := os.MkdirAll(filepath.Join(dir, "deep"), 0o700); err != nil { // someone else's, meanwhile
 			t.Fatal(err)
 		}
 		if err := env.Close(); err != nil {

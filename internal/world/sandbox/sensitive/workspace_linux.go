@@ -15,8 +15,8 @@ import (
 type Workspace struct {
 	Root   string
 	Places places.Map
-	State  string      // where removed places are stored; empty: they are renamed in place
-	Copies func() bool // reports whether boxes change copies of git directories; nil: they don't
+	State  string      // where removed places are stored; empty means they are renamed in place
+	Copies func() bool // reports whether boxes change copies of git directories; nil means they don't
 
 	mu           sync.Mutex
 	scanners     map[string]*scanner
@@ -27,7 +27,7 @@ type Workspace struct {
 // copied reports whether boxes change copies of git directories.
 func (w *Workspace) copied() bool { return w.Copies != nil && w.Copies() }
 
-// Folders returns the workspace and its further folders, except those inside of another one.
+// Folders returns the workspace and its further folders, except those inside of another.
 func (w *Workspace) Folders() []string {
 	out := []string{w.Root}
 	for _, dir := range Mountable(tool.BoxWorkspace, w.Places.Also) {

@@ -189,7 +189,7 @@ func TestReadBoxOlder(t *testing.T) {
 	}
 }
 
-// TestBoxWorks checks what boxes must allow, also on older kernels.
+// TestBoxWorks checks what boxes must allow, even on older kernels.
 func TestBoxWorks(t *testing.T) {
 	t.Parallel()
 	for name, landlock := range map[string]int{"read": 0, "workspace": 0, "read older": 5, "read without Landlock": -1} {

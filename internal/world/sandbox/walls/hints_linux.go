@@ -7,7 +7,7 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// LandlockHint says why Landlock can't be used here; empty if it can.
+// LandlockHint gives the reason why Landlock can't be used here; empty if it can.
 func LandlockHint() string {
 	switch abi := landlockABI(); {
 	case auditArch() == 0:

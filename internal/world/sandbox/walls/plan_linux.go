@@ -14,17 +14,17 @@ type Plan struct {
 	Root      string  // the workspace
 	Read      []Grant // readable places
 	Write     []string
-	Cache     string // folder mounted at CacheDir, writable; empty: none
-	GoCache   string // the person's Go build cache, read below the one in Cache; empty: none
+	Cache     string // folder mounted at CacheDir, writable; empty means none
+	GoCache   string // the person's Go build cache, read below the one in Cache; empty means none
 	Temp      string // folder for temporary files to create and remove; BoxRead only
 	Isolated  bool   // it has its own file system and namespaces, in the network of its session
-	Tmp       string // the session's folder for temporary files; empty: none
+	Tmp       string // the session's folder for temporary files; empty means none
 	AllTmp    bool   // the command sees all of Tmp, so its variables name it; BoxRead only
-	Throwaway string // folder for changes of the workspace, which are discarded; empty: they are kept
+	Throwaway string // folder for changes of the workspace, which are discarded; empty means they are kept
 	Copies    []Copy // git directories that are copied on write
 	View      View   // BoxWorkspace only
 	Limits    Limits
-	ABI       int // highest version of Landlock to use; 0: any; below 0: none
+	ABI       int // highest version of Landlock to use; 0 means any; below 0: none
 }
 
 // Grant opens a file, or a folder with everything below it except the holes.
@@ -33,7 +33,7 @@ type Grant struct {
 	Holes []string `json:",omitempty"`
 }
 
-// View is what a workspace box sees of the file system in addition to the grants of the plan.
+// View is the part of the file system that a workspace box sees in addition to the grants of the plan.
 type View struct {
 	Frozen []string         // read-only places in the workspace
 	Pinned []string         // folders in the workspace that can't be renamed
@@ -48,7 +48,7 @@ type Copy struct {
 	Dir  string // contains the changes
 }
 
-// Copied reports whether a place is in a git directory of which the box has a copy.
+// Copied reports whether a place is in a git directory that the box has a copy of.
 func (p Plan) Copied(path string) bool {
 	return slices.ContainsFunc(p.Copies, func(c Copy) bool { return tool.Inside(c.Path, path) })
 }

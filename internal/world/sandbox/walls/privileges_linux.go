@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DropPrivileges permanently drops every capability of the current thread and its children, also for root.
+// DropPrivileges permanently drops every capability of the current thread and its children, including for root.
 func DropPrivileges() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err

@@ -16,7 +16,7 @@ type callRule struct {
 	nr    uintptr
 	errno syscall.Errno
 	but   []argTest // denied if all hold
-	only  []argTest // otherwise allowed if all hold; nil: always if there is a but
+	only  []argTest // otherwise allowed if all hold; nil means always if there is a but
 	asks  bool      // the listener of the filter makes the call instead
 }
 
@@ -24,7 +24,7 @@ type callRule struct {
 // bits of all tested arguments.
 type argTest struct {
 	arg  int
-	mask uint32 // 0: all bits
+	mask uint32 // 0 means all bits
 	in   []uint32
 }
 
@@ -268,7 +268,7 @@ func FilterAsking(level tool.Level, folders bool) (listener int, err error) {
 type FolderCall struct {
 	NR      uintptr
 	Names   [][2]int // arguments that name folders: the descriptor that the path is relative to (-1: none), and the path
-	Mode    int      // the argument with the mode of a new folder; 0: it creates none
+	Mode    int      // the argument with the mode of a new folder; 0 means it creates none
 	Removes bool
 }
 
