@@ -207,6 +207,7 @@ func TestModelErrors(t *testing.T) {
 		"anthropic/\x00\x1b":   "set ANTHROPIC_API_KEY",
 		"/":                    "no provider",
 		strings.Repeat("a", 9): "no provider",
+		"http://127.0.0.1:9/v1": "the address of a server; name the server, and then a model of it: inspan config set providers.home.base_url=http://127.0.0.1:9/v1 model=home/MODEL",
 	} {
 		if got, err := s.Model(t.Context(), name, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %+v, %v, want %q", name, got.Model, err, want)
