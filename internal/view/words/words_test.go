@@ -295,6 +295,7 @@ func TestEffects(t *testing.T) {
 		{Kind: tool.Network, Text: "example.com"},
 		{Kind: tool.Network, Text: "*"},
 		{Kind: tool.Write, Path: "/w\n\u202e"},
+		{Kind: tool.Write, Path: "/w\n\u202e"}, // by another part of the command
 		{Kind: tool.External},
 		{Kind: tool.External, Text: "send\x1b it"},
 	}
