@@ -117,13 +117,23 @@ func paintAll(l look, sgr string, lines []string) []string {
 	return lines
 }
 
-// column is where the second column begins.
-const column = 28
+// column is where the second column begins, and wideColumn how far it may move to the right on a wide screen.
+const (
+	column     = 28
+	wideColumn = 40
+)
 
 // columns lays out our own text: text behind a tab becomes a second column, or goes below the first one if
 // there is no room.
 func columns(l look, text string) []string {
 	var out []string
+	begin := column
+	for line := range strings.SplitSeq(text, "\n") {
+		left, _, two := strings.Cut(line, "\t")
+		if n := ansi.StringWidth(clean(left)) + 2; two && n <= min(wideColumn, l.width/3) {
+			begin = max(begin, n)
+		}
+	}
 	for line := range strings.SplitSeq(text, "\n") {
 		left, right, two := strings.Cut(line, "\t")
 		left = clean(left)
@@ -131,7 +141,7 @@ func columns(l look, text string) []string {
 			out = append(out, wrapTabbed(left, l.width)...)
 			continue
 		}
-		at := column
+		at := begin
 		if l.width < 2*column {
 			at = 6
 		}
