@@ -347,16 +347,17 @@ func storeResolve(t *testing.T, h house) {
 
 func storeSearch(t *testing.T, h house) {
 	l := h.create(t, event.Say("the first bug"), event.Titled{Title: "a bug"})
-	logAppend(t, l, event.Replied{Parts: llm.Say("The Bug is fixed")}, event.Note{Text: "bug"}, event.Ended{Call: "1", Parts: llm.Say("bug 3")})
+	logAppend(t, l, event.Replied{Parts: llm.Say("The Bug is fixed")}, event.Note{Text: "bug"}, event.Ended{Call: "1", Parts: llm.Say("bug 3")},
+		event.Steered{Parts: llm.Say("bug 4"), By: "ann"})
 	h.create(t, event.Say("nothing"))
 	var hits []string
 	for hit, err := range h.again(t).Search(t.Context(), regexp.MustCompile("(?i)bug")) {
 		if err != nil || hit.Session != l.ID() || hit.Time.IsZero() {
 			t.Errorf("hit %+v, %v", hit, err)
 		}
-		hits = append(hits, fmt.Sprint(hit.Seq, " ", hit.Kind, " ", hit.Text))
+		hits = append(hits, fmt.Sprint(hit.Seq, " ", hit.Kind, " by ", hit.By, ": ", hit.Text))
 	}
-	if diff := cmp.Diff([]string{"1 said the first bug", "3 replied The Bug is fixed", "5 ended bug 3"}, hits); diff != "" {
+	if diff := cmp.Diff([]string{"1 said by : the first bug", "3 replied by : The Bug is fixed", "5 ended by : bug 3", "6 steered by ann: bug 4"}, hits); diff != "" {
 		t.Errorf("hits (-want +got):\n%s", diff)
 	}
 	for _, err := range h.store.Search(t.Context(), regexp.MustCompile(".")) {

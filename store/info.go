@@ -91,6 +91,7 @@ type Hit struct {
 	Seq     uint64
 	Time    time.Time
 	Kind    string
+	By      string // who said it, as in [event.Said]; empty for models and tools too
 	Text    string // the match with some text around it, in one line
 }
 
@@ -101,7 +102,14 @@ func Find(session string, e event.Event, match *regexp.Regexp) (hit Hit, found b
 	if at == nil {
 		return Hit{}, false
 	}
-	return Hit{Session: session, Seq: e.Seq, Time: e.Time, Kind: e.Body.Kind(), Text: around(said, at[0])}, true
+	hit = Hit{Session: session, Seq: e.Seq, Time: e.Time, Kind: e.Body.Kind(), Text: around(said, at[0])}
+	switch b := e.Body.(type) {
+	case event.Said:
+		hit.By = b.By
+	case event.Steered:
+		hit.By = b.By
+	}
+	return hit, true
 }
 
 // Searched returns the kinds of events in which [Find] finds text.

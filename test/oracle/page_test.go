@@ -33,7 +33,7 @@ func TestPage(t *testing.T) {
 	small := w.open(phone)
 	small.see("waiting 1")
 	small.press("nav a", "Inbox")
-	small.see("write_file asks", "+one", "Yes, and don't ask again for")
+	small.see("write_file asks to change", "+one", "Yes, and don't ask again for")
 	small.shot("phone-inbox")
 	small.press("button", "Yes")
 	small.see("Nothing waits for you")
@@ -43,7 +43,7 @@ func TestPage(t *testing.T) {
 	}
 
 	p.say("#message", "bash: touch c.txt"+kb.Enter)
-	small.see("bash asks", "touch c.txt")
+	small.see("bash asks to run a command", "touch c.txt")
 	small.say("input[name=reason]", "it takes too long")
 	small.shot("phone-deny")
 	small.press("button.deny", "No")

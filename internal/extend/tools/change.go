@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -112,6 +113,26 @@ func (d draft) diff(c *tool.Call) string {
 		from = "/dev/null"
 	}
 	return udiff.Unified(from, name, unix(d.old), unix(d.new))
+}
+
+// preview shows a person what the draft changes: a diff, or words for a change without one. It is empty, so that people
+// see the arguments, if the file is too large to compare or not text. An error says why there is no draft.
+func (d draft) preview(c *tool.Call, why error) (string, error) {
+	if why != nil {
+		return "", unfit(why)
+	}
+	diff := d.diff(c)
+	switch {
+	case diff != "":
+		return cutDiff(diff, maxStoredDiff), nil
+	case d.exists && bytes.Equal(d.before, d.after):
+		return Shown(c, d.path) + " stays as it is", nil
+	case !d.exists && len(d.after) == 0:
+		return Shown(c, d.path) + " (new, empty)", nil
+	case d.old != "" && unix(d.old) == unix(d.new):
+		return Shown(c, d.path) + ": only line ends change", nil
+	}
+	return "", nil
 }
 
 // diffLeftOut ends the line that stands for the part omitted by cutDiff.

@@ -47,7 +47,7 @@ func editFile() tool.Tool {
 			return "", err
 		}
 		d, _, err := draftEdit(ctx, c, in)
-		return cutDiff(d.diff(c), maxStoredDiff), unfit(err)
+		return d.preview(c, err)
 	}
 	return t
 }

@@ -32,7 +32,7 @@ func editLines() tool.Tool {
 			return "", err
 		}
 		d, _, err := draftLines(ctx, c, in)
-		return cutDiff(d.diff(c), maxStoredDiff), unfit(err)
+		return d.preview(c, err)
 	}
 	return t
 }

@@ -261,17 +261,23 @@ func TestPreview(t *testing.T) {
 	s := newSession(t)
 	s.put("f", "a\n")
 	s.run("read_file", args{"path": "f"})
-	const want = "--- f\n+++ f\n@@ -1 +1 @@\n-a\n+b\n"
+	s.put("dos", "a\r\nb\n")
+	s.run("read_file", args{"path": "dos"})
+	const diff = "--- f\n+++ f\n@@ -1 +1 @@\n-a\n+b\n"
 	for _, call := range []struct {
 		tool string
 		args args
+		want string
 	}{
-		{"edit_file", args{"path": "f", "edits": []any{args{"old_string": "a", "new_string": "b"}}}},
-		{"write_file", args{"path": "f", "content": "b\n"}},
+		{"edit_file", args{"path": "f", "edits": []any{args{"old_string": "a", "new_string": "b"}}}, diff},
+		{"write_file", args{"path": "f", "content": "b\n"}, diff},
+		{"write_file", args{"path": "f", "content": "a\n"}, "f stays as it is"},
+		{"write_file", args{"path": "g", "content": ""}, "g (new, empty)"},
+		{"write_file", args{"path": "dos", "content": "a\nb\n"}, "dos: only line ends change"},
 	} {
 		tl, c := s.call(call.tool, call.args)
-		if got, err := tl.Preview(t.Context(), c); got != want || err != nil {
-			t.Errorf("%s: %q, %v", call.tool, got, err)
+		if got, err := tl.Preview(t.Context(), c); got != call.want || err != nil {
+			t.Errorf("%s %v: %q, %v, want %q", call.tool, call.args, got, err, call.want)
 		}
 	}
 	s.has("f", "a\n")

@@ -133,6 +133,7 @@ type Job struct {
 	ID      string
 	Command string
 	State   string // in words
+	Running bool
 }
 
 // Jobs lists the commands in the background, oldest first.
@@ -141,7 +142,7 @@ func (sh *Shell) Jobs() []Job {
 	defer sh.mu.Unlock()
 	var out []Job
 	for _, j := range sh.jobs {
-		out = append(out, Job{ID: j.id, Command: j.command, State: j.state()})
+		out = append(out, Job{ID: j.id, Command: j.command, State: j.state(), Running: !j.ended()})
 	}
 	return out
 }

@@ -40,7 +40,7 @@ func notebookEdit() tool.Tool {
 			return "", err
 		}
 		d, _, err := draftNotebook(ctx, c, in)
-		return cutDiff(d.diff(c), maxStoredDiff), unfit(err)
+		return d.preview(c, err)
 	}
 	return t
 }

@@ -35,7 +35,7 @@ func writeFile() tool.Tool {
 			return "", err
 		}
 		d, err := draftWrite(ctx, c, in)
-		return cutDiff(d.diff(c), maxStoredDiff), unfit(err)
+		return d.preview(c, err)
 	}
 	return t
 }

@@ -385,7 +385,7 @@ func (w *attached) ask(list []inspan.Pending) {
 func (w *attached) explainUnanswerable(p inspan.Pending) {
 	w.told[p.Call.ID] = true
 	id := w.session.ID()
-	why, _ := words.Asking(p.Root, p.Reason, p.Preview, p.Calls())
+	why := words.Brief(p.Root, p.Raised(), p.Calls())
 	fmt.Fprintf(w.console.Err, "? %s asks (%s); answer it with: %s, or %s\n", words.OneLine(p.Name(), 40), words.OneLine(reasonOf(p, why), 200),
 		words.Command(w.Server, "attach", id), words.Command(w.Server, "send", "--allow", words.OneLine(p.ID(), 60), id))
 }

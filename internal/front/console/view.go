@@ -265,9 +265,9 @@ func (v *view) printEnd(c *transcript.Call) {
 	}
 	switch how := words.Failed(b); {
 	case how == "":
-		v.say("  %s%s%s %s", indent(c), v.paint(green, "✓"), took, v.paint(dim, summaryLine(text)))
+		v.say("  %s%s%s %s", indent(c), v.paint(green, "✓"), took, v.paint(dim, words.Summary(text)))
 	case b.Outcome == event.OutcomeOK: // the output of a failed command says why
-		v.say("  %s%s%s %s", indent(c), v.paint(red, "✗ "+how), took, summaryLine(text))
+		v.say("  %s%s%s %s", indent(c), v.paint(red, "✗ "+how), took, words.Summary(text))
 	default:
 		v.say("  %s%s%s %s %s", indent(c), v.paint(red, "✗ "+how),
 			took, words.OneLine(c.Call.Name, 64), words.OneLine(text, 300))
@@ -366,16 +366,6 @@ func (c *Console) summary(r Result) {
 	case r.ExitCode != ExitDone && r.ExitCode != ExitBusy:
 		c.Say("continue with: inspan resume " + r.Session)
 	}
-}
-
-// summaryLine returns the first line of a result that is not empty.
-func summaryLine(s string) string {
-	lines := strings.Split(words.Result(s), "\n")
-	first := words.OneLine(lines[0], 100)
-	if len(lines) > 1 {
-		first += fmt.Sprintf(" (+%s)", text.Count(len(lines)-1, "line"))
-	}
-	return first
 }
 
 // Show prints a past session, as text or as lines of events. Since the transcript is the product, all of it

@@ -68,6 +68,9 @@ func (b *block) lines(l look) []string {
 	case callBlock:
 		in := strings.Repeat("  ", min(b.call.Depth(), l.width/8))
 		l.width -= len(in)
+		if b.call.Depth() > 0 && !b.bad && !b.whole && !l.verbose {
+			return indented(in, []string{b.nested(l)})
+		}
 		return indented(in, append([]string{callLine(l, b.call.Call)}, b.result(l)...))
 	case stopBlock:
 		if b.bad {
@@ -114,13 +117,23 @@ func paintAll(l look, sgr string, lines []string) []string {
 	return lines
 }
 
-// column is where the second column begins.
-const column = 28
+// column is where the second column begins, and wideColumn how far it may move to the right on a wide screen.
+const (
+	column     = 28
+	wideColumn = 40
+)
 
 // columns lays out our own text: text after a tab becomes a second column, or goes below the first one if there is
 // no room.
 func columns(l look, text string) []string {
 	var out []string
+	begin := column
+	for line := range strings.SplitSeq(text, "\n") {
+		left, _, two := strings.Cut(line, "\t")
+		if n := ansi.StringWidth(clean(left)) + 2; two && n <= min(wideColumn, l.width/3) {
+			begin = max(begin, n)
+		}
+	}
 	for line := range strings.SplitSeq(text, "\n") {
 		left, right, two := strings.Cut(line, "\t")
 		left = clean(left)
@@ -128,7 +141,7 @@ func columns(l look, text string) []string {
 			out = append(out, wrapTabbed(left, l.width)...)
 			continue
 		}
-		at := column
+		at := begin
 		if l.width < 2*column {
 			at = 6
 		}
@@ -198,11 +211,23 @@ func (b *block) ownLines(l look) []string {
 }
 
 // callLine describes a call on one line.
-func callLine(l look, c llm.Call) string {
-	name := words.OneLine(cmp.Or(c.Name, "call"), 40)
-	line := l.paint(bold, "▸ "+name)
-	if about := words.OneLine(words.Subject(c), l.width-ansi.StringWidth(name)-3); about != "" {
-		line += " " + about
+func callLine(l look, c llm.Call) string { return withSubject(l, l.paint(bold, "▸ "+callName(c)), c) }
+
+// nested shows a call of a script on one line, as there may be a thousand: what it did and how its result begins.
+func (b *block) nested(l look) string {
+	line := withSubject(l, l.paint(green, "✓")+" "+l.paint(bold, callName(b.call.Call)), b.call.Call)
+	if begin := words.OneLine(words.Summary(b.call.Ended.Parts.Text()), l.width-ansi.StringWidth(line)-3); begin != "" {
+		line += l.paint(dim, " · "+begin)
+	}
+	return line
+}
+
+func callName(c llm.Call) string { return words.OneLine(cmp.Or(c.Name, "call"), 40) }
+
+// withSubject adds what a call is about to a line that names it.
+func withSubject(l look, line string, c llm.Call) string {
+	if about := words.OneLine(words.Subject(c), l.width-ansi.StringWidth(line)-1); about != "" {
+		return line + " " + about
 	}
 	return line
 }

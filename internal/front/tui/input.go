@@ -47,7 +47,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	}
 	b := m.box()
 	if action == "background" {
-		if jobs := m.commands.background(); b == nil && m.talk.running && jobs != nil && jobs.Background() > 0 {
+		if jobs := m.talk.background(); b == nil && m.talk.running && jobs != nil && jobs.Background() > 0 {
 			m.hints.say("the command continues in the background; /jobs lists it")
 			return nil
 		}

@@ -26,10 +26,11 @@ type Job struct {
 	ID      string
 	Command string
 	State   string // in words: "running for 3s", "ended after 2s with exit code 0"
+	Running bool
 }
 
 // jobs lists the background jobs, or ends one of them.
-func (c *commander) jobs(args string) tea.Cmd { return c.jobsOf(c.background(), args) }
+func (c *commander) jobs(args string) tea.Cmd { return c.jobsOf(c.talk.background(), args) }
 
 func (c *commander) jobsOf(jobs Jobs, args string) tea.Cmd {
 	verb, id, _ := strings.Cut(args, " ")
@@ -50,12 +51,26 @@ func (c *commander) jobsOf(jobs Jobs, args string) tea.Cmd {
 }
 
 // background returns the jobs of the open session; nil if nothing is known about them.
-func (c *commander) background() Jobs {
-	id := c.talk.runner.id()
-	if c.tui.Jobs == nil || id == "" {
+func (t *talk) background() Jobs {
+	id := t.runner.id()
+	if t.tui.Jobs == nil || id == "" {
 		return nil
 	}
-	return c.tui.Jobs(id)
+	return t.tui.Jobs(id)
+}
+
+// wouldEnd says which jobs end with the tools of a session; empty if none runs.
+func wouldEnd(jobs Jobs) string {
+	if jobs == nil {
+		return ""
+	}
+	for _, j := range jobs.List() {
+		if j.Running {
+			return fmt.Sprintf("this would end job %s, %s; wait for it, or use /jobs kill %s first",
+				words.OneLine(j.ID, 40), words.OneLine(j.Command, 60), words.OneLine(j.ID, 40))
+		}
+	}
+	return ""
 }
 
 func listJobs(jobs Jobs, started []string) func(context.Context) (string, error) {

@@ -12,7 +12,7 @@ type twoJobs struct{ killed []string }
 
 func (*twoJobs) List() []Job {
 	return []Job{
-		{ID: "1", Command: "make\nall", State: "running for 3s"},
+		{ID: "1", Command: "make\nall", State: "running for 3s", Running: true},
 		{ID: "2", Command: "true \x1b[2J", State: "ended after 1s with exit code 0"},
 	}
 }
@@ -77,6 +77,17 @@ func TestJobsThatNobodyKnows(t *testing.T) {
 	var none twoJobs
 	if comes(m, m.commands.jobsOf(empty{&none}, "")); !strings.Contains(drawn(m), "no background jobs") {
 		t.Error(drawn(m))
+	}
+}
+
+// TestJobsOutliveChanges checks that a change which starts the tools of a session anew says so instead of ending its jobs.
+func TestJobsOutliveChanges(t *testing.T) {
+	var jobs twoJobs
+	if got := wouldEnd(&jobs); got != "this would end job 1, make all; wait for it, or use /jobs kill 1 first" {
+		t.Error(got)
+	}
+	if got := wouldEnd(empty{&jobs}) + wouldEnd(nil); got != "" {
+		t.Error(got)
 	}
 }
 

@@ -92,6 +92,7 @@ func (s *sessions) askAside(question string) tea.Cmd {
 		}
 		return "btw: " + question + "\n" + fold.Last, nil
 	}, func(said string) tea.Cmd {
+		s.hints.reset()
 		s.talk.printText(said)
 		return nil
 	})
@@ -191,6 +192,10 @@ func (s *sessions) model(name string) tea.Cmd {
 // reopenWith continues the same session with other options. Told describes the changes, and route the model that
 // answers; empty means the same one.
 func (s *sessions) reopenWith(o app.Options, id, told, route string) tea.Cmd {
+	if why := wouldEnd(s.talk.background()); why != "" {
+		s.hints.say(why)
+		return nil
+	}
 	o.Mode = ""
 	resume := s.talk.resume(o, id)
 	return func() tea.Msg {

@@ -32,6 +32,21 @@ func TestAsksAboutWhatWillRun(t *testing.T) {
 }
 
 // TestHooksAndPruningAreTold checks that changes of the conversation are shown.
+// TestColumnsTakeTheRoomThereIs checks that text with a long first column gets one line where the screen is wide.
+func TestColumnsTakeTheRoomThereIs(t *testing.T) {
+	const text = "up\tone line up\nbackspace, ctrl+h, shift+backspace\tdelete a character"
+	for width, want := range map[int][]string{
+		120: {"up                                  one line up", "backspace, ctrl+h, shift+backspace  delete a character"},
+		80: {
+			"up                          one line up", "backspace, ctrl+h, shift+backspace", "                            delete a character",
+		},
+	} {
+		if diff := cmp.Diff(want, columns(look{width: width}, text)); diff != "" {
+			t.Errorf("%d: %s", width, diff)
+		}
+	}
+}
+
 func TestHooksAndPruningAreTold(t *testing.T) {
 	got := plain(t, event.Say("go"), event.Hooked{Moment: tool.PromptSaid, By: "hook h", Action: tool.Deny, Reason: "not now"},
 		event.Hooked{Moment: tool.PromptSaid, Text: "mind\nthe gap"}, event.Pruned{Before: 12345, After: 678})

@@ -78,6 +78,8 @@ const howToGetOne = `To get one, do one of these:
   export ANTHROPIC_API_KEY=...          a key from console.anthropic.com, then run again
   export OPENAI_API_KEY=...             a key from platform.openai.com, then run again
   inspan run --model ollama/MODEL ...   a model of a local Ollama, without a key
+  inspan config set providers.home.base_url=http://127.0.0.1:8080/v1 model=home/MODEL
+                                        a model of a server at an address
 To try inspan offline, without any key:
   inspan demo
   inspan run --model script "bash: ls"`

@@ -220,6 +220,11 @@ func (s *Set) find(name string) (Provider, string, error) {
 	for _, k := range every(s.List()) {
 		names = append(names, k.id)
 	}
+	if strings.Contains(name, "://") {
+		return Provider{}, "", config.Error{Err: fmt.Errorf(
+			"model %q: %w model, but the address of a server; name the server, and then a model of it: "+
+				"inspan config set providers.home.base_url=%s model=home/MODEL", name, errUnknown, name)}
+	}
 	hint, what := "", "provider"
 	if route == provider {
 		what = "provider or known model"

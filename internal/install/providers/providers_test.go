@@ -192,21 +192,22 @@ func TestModelErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"":                     "no model is configured",
-		"anthropic/x":          "set ANTHROPIC_API_KEY",
-		"antropic/x":           `did you mean "anthropic"?`,
-		"nobody":               "models are named provider/model",
-		"home":                 "name it as home/MODEL",
-		"odd/x":                `unknown kind "telepathy"`,
-		"clouds/x":             "bedrock needs a region",
-		"vertex/x":             "vertex needs a region and a project",
-		"typo/x":               `"opnai"`,
-		"router/auto":          "no [router] in /etc/x.toml",
-		"script//no/such":      "read script",
-		"script/" + broken:     "broken",
-		"anthropic/\x00\x1b":   "set ANTHROPIC_API_KEY",
-		"/":                    "no provider",
-		strings.Repeat("a", 9): "no provider",
+		"":                      "no model is configured",
+		"anthropic/x":           "set ANTHROPIC_API_KEY",
+		"antropic/x":            `did you mean "anthropic"?`,
+		"nobody":                "models are named provider/model",
+		"home":                  "name it as home/MODEL",
+		"odd/x":                 `unknown kind "telepathy"`,
+		"clouds/x":              "bedrock needs a region",
+		"vertex/x":              "vertex needs a region and a project",
+		"typo/x":                `"opnai"`,
+		"router/auto":           "no [router] in /etc/x.toml",
+		"script//no/such":       "read script",
+		"script/" + broken:      "broken",
+		"anthropic/\x00\x1b":    "set ANTHROPIC_API_KEY",
+		"/":                     "no provider",
+		strings.Repeat("a", 9):  "no provider",
+		"http://127.0.0.1:9/v1": "the address of a server; name the server, and then a model of it: inspan config set providers.home.base_url=http://127.0.0.1:9/v1 model=home/MODEL",
 	} {
 		if got, err := s.Model(t.Context(), name, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %+v, %v, want %q", name, got.Model, err, want)

@@ -67,8 +67,7 @@ type Open struct {
 // Questions returns the open questions of a session, those of children first.
 func Questions(st inspan.Status) (out []Open) {
 	for _, p := range inspan.Sets(st.Questions()) {
-		why, _ := words.Asking(p.Root, p.Reason, p.Preview, p.Calls())
-		o := Open{ID: p.ID(), Asks: why}
+		o := Open{ID: p.ID(), Asks: words.Brief(p.Root, p.Raised(), p.Calls())}
 		if p.Asks {
 			o.Asks, o.Options = words.Question(p.Call)
 		}

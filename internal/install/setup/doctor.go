@@ -196,7 +196,7 @@ func provider(ctx context.Context, a *app.App, p providers.Provider, probe bool)
 		f.State, f.Found, f.Remedy = Warn, "no key", p.Need+", or "+a.Providers.Advice.Setup
 		return f
 	case !probe:
-		f.State, f.Found = Skip, "not contacted"
+		f.State, f.Found = Skip, "not contacted"+keyFrom(a, p)
 		return f
 	case p.Default == "":
 		return lists(ctx, a, p, "provider")
@@ -209,7 +209,7 @@ func provider(ctx context.Context, a *app.App, p providers.Provider, probe bool)
 	began := time.Now()
 	e := ask(ctx, c.Model)
 	f.Elapsed = time.Since(began)
-	f.Found = fmt.Sprintf("%s answers", p.Default)
+	f.Found = p.Default + " answers" + keyFrom(a, p)
 	if e != nil {
 		f.State = Bad
 		if f.Found, f.Remedy = providers.Remedy(e); f.Remedy == "" {
@@ -217,6 +217,18 @@ func provider(ctx context.Context, a *app.App, p providers.Provider, probe bool)
 		}
 	}
 	return f
+}
+
+// keyFrom says where the key of a provider comes from, and which processes lack it.
+func keyFrom(a *app.App, p providers.Provider) string {
+	switch from := a.Providers.Source(p); {
+	case from == "":
+		return ""
+	case from == p.KeyEnv:
+		return fmt.Sprintf("; its key is in the variable %s, which schedules and other shells may lack, unless you store one: inspan setup", from)
+	default:
+		return "; its key is in " + from
+	}
 }
 
 func ask(ctx context.Context, m llm.Model) *llm.Error {

@@ -61,6 +61,7 @@ type Import struct {
 	set    map[string]setting  // by key
 	broken []string            // unreadable files
 	told   []string            // paths that have items
+	runs   []string            // commands of hooks and status lines
 	have   map[string][]string // values of list settings, by key
 }
 
@@ -164,7 +165,7 @@ func (i *Import) Servers() (out []connect.Foreign) {
 // mostNamed bounds how many unused files of a folder are listed.
 const mostNamed = 200
 
-// rest lists the files and folders in an agent's folder that have no item.
+// rest lists the files and folders in an agent's folder that have no item and that no command names.
 func (i *Import) rest(dir string) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -174,7 +175,8 @@ func (i *Import) rest(dir string) {
 	names, _ := f.Readdirnames(mostNamed)
 	names = slices.DeleteFunc(names, func(name string) bool {
 		path := filepath.Join(dir, name)
-		return slices.ContainsFunc(i.told, func(told string) bool { return tool.Inside(path, told) })
+		return slices.ContainsFunc(i.told, func(told string) bool { return tool.Inside(path, told) }) ||
+			slices.ContainsFunc(i.runs, func(command string) bool { return strings.Contains(command, "/"+name) })
 	})
 	if len(names) == 0 {
 		return
@@ -186,7 +188,7 @@ func (i *Import) rest(dir string) {
 	if n := len(names) - 12; n > 0 {
 		names = append(names[:12], fmt.Sprintf("and %d more", n))
 	}
-	i.ignored(dir, strings.Join(names, ", "), "inspan reads none of these")
+	i.ignored(dir, "", "inspan does not read "+strings.Join(names, ", "))
 }
 
 // at returns a path below the home folder.

@@ -208,11 +208,18 @@ func (i *Import) claudeHooks(path string, data []byte, person bool) {
 		i.ignored(path, "hooks", err.Error())
 		return
 	}
-	if n := len(hooks); n > 0 {
-		what := text.Count(n, "hook")
+	count := 0
+	for n, h := range hooks {
+		i.runs = append(i.runs, h.Command)
+		if n == 0 || h.On != tool.AfterCompact || hooks[n-1].On != tool.SessionStart { // else one of Claude Code is two here
+			count++
+		}
+	}
+	if count > 0 {
+		what := text.Count(count, "hook")
 		switch {
 		case !person:
-			i.add(Used, path, what, "they run once you trust this folder: inspan trust")
+			i.add(Used, path, what, "inert until you trust this folder: inspan trust")
 		case i.app.Config.ClaudeHooks:
 			i.add(Used, path, what, "your settings have claude_hooks = true")
 		default:

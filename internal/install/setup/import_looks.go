@@ -71,5 +71,6 @@ func (i *Import) statusLine(path string, raw json.RawMessage) {
 		i.ignored(path, "statusLine", "tui.status_line takes a command of one line")
 		return
 	}
+	i.runs = append(i.runs, line.Command)
 	i.becomes(path, "statusLine", "tui.status_line", line.Command)
 }

@@ -464,7 +464,7 @@ func TestDoctorLists(t *testing.T) {
 	}{
 		{key, "", "provider mine", setup.Good, mine + " has 2 models"},
 		{"sk-ant-wrong", "", "provider mine", setup.Bad, "mine: auth"},
-		{key, "mine/claude-new", "provider mine", setup.Good, "claude-new answers"},
+		{key, "mine/claude-new", "provider mine", setup.Good, "claude-new answers; its key is in the variable MINE_KEY"},
 		{key, "", "model", setup.Good, "script/commands is the default"},
 		{key, "mine/claude-new", "model", setup.Good, "mine/claude-new is the one of --model"},
 		{key, "mien/claude-new", "model", setup.Bad, `did you mean "mine"`},

@@ -56,7 +56,7 @@ func (s *Server) endpoints() []endpoint {
 		at("POST", "/api/v1/tasks/{id}/rewind", Operator, "Take an idle task back to before a message: its files, its conversation or both.",
 			(*call).rewind),
 		at("GET", "/api/v1/workflows", Viewer, "List the workflows that tasks can perform.", (*call).flows),
-		at("GET", "/api/v1/approvals", Viewer, "List the open questions of all tasks.", (*call).approvals),
+		at("GET", "/api/v1/approvals", Viewer, "List the open questions of all tasks, and for the owner those of the sessions that the server shows.", (*call).approvals),
 		streams("/api/v1/approvals/stream", Viewer, "Follow the list of open questions. Each change sends the whole list.",
 			(*call).followApprovals),
 		at("POST", "/api/v1/approvals/{task}/{question}", Operator, "Approve or deny a question, or answer it.", (*call).decide),

@@ -19,7 +19,7 @@ import (
 
 // Approval is a question that waits for a person's decision.
 type Approval struct {
-	Task    string   `json:"task"`
+	Task    string   `json:"task" jsonschema:"empty: of a session of this machine; decide with a decided event to the session"`
 	Session string   `json:"session"`
 	ID      string   `json:"id" jsonschema:"id of the question"`
 	Seq     uint64   `json:"seq" jsonschema:"sequence number of the question in its session"`
@@ -58,14 +58,23 @@ func (c *call) approvals(nothing) (approvalList, error) {
 		if err != nil {
 			return out, err
 		}
-		out.Approvals = append(out.Approvals, apart(t, st.Questions())...)
+		out.Approvals = append(out.Approvals, apart(t, inspan.Sets(st.Questions()))...)
 	}
-	return out, nil
+	if !c.seesOurs() {
+		return out, nil
+	}
+	rows, err := c.glance()
+	for _, r := range rows {
+		if r.task.ID == "" {
+			out.Approvals = append(out.Approvals, apart(Task{Session: r.ID}, r.Questions)...)
+		}
+	}
+	return out, err
 }
 
 // apart returns the questions one by one, each with the numbers of the others in its set.
 func apart(t Task, open []inspan.Pending) (out []Approval) {
-	for _, p := range inspan.Sets(open) {
+	for _, p := range open {
 		if len(p.Set) == 0 {
 			out = append(out, approval(t, p))
 			continue
@@ -118,6 +127,12 @@ func (c *call) followApprovals(nothing) error {
 	last := ""
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
+	var look <-chan time.Time // at sessions of other processes, which send no news
+	if c.seesOurs() {
+		ticker := time.NewTicker(oursEvery)
+		defer ticker.Stop()
+		look = ticker.C
+	}
 	for c.Known() {
 		news := c.book.news()
 		list, err := c.approvals(nothing{})
@@ -139,6 +154,7 @@ func (c *call) followApprovals(nothing) error {
 		}
 		select {
 		case <-news:
+		case <-look:
 		case <-beat.C:
 			if err := out.Beat(); err != nil {
 				return nil //nolint:nilerr // the same

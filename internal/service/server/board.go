@@ -206,6 +206,7 @@ type hit struct {
 	Seq     uint64    `json:"seq" jsonschema:"number of the event"`
 	Time    time.Time `json:"time"`
 	Kind    string    `json:"kind"`
+	By      string    `json:"by,omitempty" jsonschema:"who said it; without a name, and for said and steered, a person here"`
 	Text    string    `json:"text" jsonschema:"the place with some text around it"`
 }
 
@@ -246,7 +247,7 @@ func (c *call) search(in sought) (found, error) {
 		lead := names[store.Lead(h.Session)]
 		out.Hits = append(out.Hits, hit{
 			Session: h.Session, Title: words.OneLine(cmp.Or(task.Spec.Title, lead.Name), 200), Root: text.Visible(lead.Root),
-			Seq: h.Seq, Time: h.Time, Kind: h.Kind, Text: words.OneLine(h.Text, 300),
+			Seq: h.Seq, Time: h.Time, Kind: h.Kind, By: text.Visible(h.By), Text: words.OneLine(h.Text, 300),
 		})
 	}
 	return out, nil

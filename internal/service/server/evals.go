@@ -20,7 +20,7 @@ const mostEvals = 3
 
 // evalFolder returns the folder of the runs that the visitor sees; false means none.
 func (c *call) evalFolder() (eval.Folder, bool) {
-	return eval.FolderIn(c.State), c.Ours && c.who.root && c.State != ""
+	return eval.FolderIn(c.State), c.seesOurs() && c.State != ""
 }
 
 // evals returns the last runs.

@@ -14,9 +14,12 @@ import (
 // so visitors can send them messages and answer their questions. They run in other processes or not at all: a
 // task with [Spec.Session] continues one.
 
+// seesOurs reports whether the visitor sees the sessions that belong to no task.
+func (v *Visit) seesOurs() bool { return v.Ours && v.who.root }
+
 // ours returns the task that stands for a session without a task.
 func (v *Visit) ours(session string) (Task, error) {
-	if !v.Ours || !v.who.root {
+	if !v.seesOurs() {
 		return Task{}, Missing("session", session)
 	}
 	return Task{Session: store.Lead(session)}, nil

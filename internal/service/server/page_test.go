@@ -476,6 +476,12 @@ func TestOurs(t *testing.T) {
 	ann.call("GET", "/api/v1/sessions/"+id+"/items", nil, http.StatusNotFound, nil)
 	ann.call("POST", "/api/v1/tasks", server.Spec{Session: id, Open: true}, http.StatusBadRequest, nil)
 
+	if open := h.approvals(); len(open) != 1 || open[0].Session != id || open[0].Task != "" || open[0].ID != b.Inbox[0].ID {
+		t.Errorf("the owner's approvals are %+v", open)
+	}
+	if open := ann.approvals(); len(open) != 0 {
+		t.Errorf("a tenant's approvals are %+v", open)
+	}
 	q := b.Inbox[0]
 	decided := func(seq uint64, status int) {
 		h.call("POST", "/api/v1/sessions/"+id+"/events",

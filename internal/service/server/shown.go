@@ -70,6 +70,7 @@ type shownQuestion struct {
 
 	Title string `json:"title,omitempty" jsonschema:"of the session"`
 	Root  string `json:"root,omitempty" jsonschema:"the workspace"`
+	Wants string `json:"wants,omitempty" jsonschema:"what it asks for, in words behind the name of the tool"`
 	Call  string `json:"call" jsonschema:"the call as it will run, decoded: its command, and the other arguments as JSON, with hidden characters spelled out"`
 	Diff  string `json:"diff,omitempty" jsonschema:"the preview, with hidden characters spelled out"`
 
@@ -91,9 +92,11 @@ func showQuestion(t Task, p inspan.Pending) shownQuestion {
 	for i := range a.Rules {
 		a.Rules[i] = text.Visible(a.Rules[i])
 	}
-	out := shownQuestion{Approval: a, Call: shownCall(p.Call), Diff: text.VisibleLines(a.Preview)}
+	q := words.Consents(p.Root, "", p.Raised(), p.Calls())
+	out := shownQuestion{Approval: a, Wants: strings.TrimSpace(q.Title), Call: shownCall(p.Call), Diff: text.VisibleLines(a.Preview)}
+	out.Why = q.Why
 	if len(p.Set) > 0 {
-		out.Tool, out.Why, out.With = p.Name(), words.Together(p.Root, p.Calls()), p.Answer(event.Decided{}).Also
+		out.Tool, out.With = p.Name(), p.Answer(event.Decided{}).Also
 	}
 	for _, one := range p.Set {
 		q := showQuestion(t, one)

@@ -111,6 +111,7 @@ func (f *feeds) text(e event.Event) bool {
 
 const (
 	beatEvery = 30 * time.Second // interval on an idle stream
+	oursEvery = 2 * time.Second  // interval of looks at the sessions of other processes
 	writeTime = 30 * time.Second // how long a client may take to accept data
 )
 

@@ -56,11 +56,11 @@ func Effects(effects []tool.Effect, previewed bool) []string {
 			if host == "" || host == "*" {
 				host = "any host"
 			}
-			out = append(out, "talks to "+host)
+			out = once(out, "talks to "+host)
 		case e.Kind == tool.Write && e.Own:
 			out = append(out, "changes "+text.Visible(e.Path)+" in the session's own folder")
 		case e.Kind == tool.Write && !previewed:
-			out = append(out, "changes "+text.Visible(e.Path))
+			out = once(out, "changes "+text.Visible(e.Path))
 		case e.Kind == tool.Execute:
 			if e.Class == tool.Unproven && len(e.Text) > mostRead {
 				out = append(out, "is too long to be understood, and may do anything that the sandbox allows")

@@ -3,6 +3,7 @@ package words
 import (
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
@@ -43,6 +44,20 @@ func Consents(root, name string, call event.Raised, set []event.Raised) Consent 
 		c.Why = ""
 	}
 	return c
+}
+
+// Brief sums up a question in one line, for people who see nothing else of it: the whole command, and why it asks.
+func Brief(root string, call event.Raised, set []event.Raised) string {
+	q := Consents(root, "", call, set)
+	if q.Command == "" {
+		why, _ := Asking(root, call.Reason, call.Preview, set)
+		return why
+	}
+	brief := "it would run " + strconv.Quote(q.Command)
+	if q.Why != "" {
+		brief += "; " + q.Why
+	}
+	return brief
 }
 
 // wanted describes the effects of a call in words that follow "asks". It is empty if its effects have no short

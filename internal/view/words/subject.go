@@ -9,12 +9,12 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Subject names the subject of a call in words: its command, path or pattern, its name, or the things that it
+// Subject names the subject of a call in words: its command, path, pattern or code, its name, or the things that it
 // lists; empty if nothing says so. Arguments without any of these are shown as they are if all are plain values. It
 // is text by others, of any length.
 func Subject(c llm.Call) string {
 	args := arguments(c)
-	if text := named(args, "command", "path", "pattern", "question", "url", "query", "task", "id"); text != "" {
+	if text := named(args, "command", "path", "pattern", "question", "url", "query", "task", "code", "id"); text != "" {
 		return text
 	}
 	if action := named(args, "action"); action != "" { // from a tool that manages things

@@ -294,6 +294,16 @@ func Result(said string) string {
 	return said
 }
 
+// Summary returns the first line of a result, and how many more there are.
+func Summary(said string) string {
+	lines := strings.Split(Result(said), "\n")
+	first := OneLine(lines[0], 100)
+	if len(lines) > 1 {
+		first += fmt.Sprintf(" (+%s)", text.Count(len(lines)-1, "line"))
+	}
+	return first
+}
+
 // Stored returns the blob with the whole of a result whose middle was left out; empty if nothing was.
 func Stored(said string) string {
 	if m := storedForm.FindAllStringSubmatch(said, -1); m != nil { // others may have written the same further up

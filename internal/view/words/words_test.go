@@ -32,6 +32,27 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
+func TestBrief(t *testing.T) {
+	run := []tool.Effect{{Kind: tool.Execute, Text: "rm -rf build"}, {Kind: tool.Execute, Text: "mkdir build"}}
+	command := json.RawMessage(`{"command":"rm -rf build && mkdir build"}`)
+	write := []tool.Effect{{Kind: tool.Write, Path: "/w/a"}}
+	for _, tc := range []struct {
+		call event.Raised
+		want string
+	}{
+		{event.Raised{Tool: "bash", Args: command, Effects: run, Reason: `it would run "rm -rf build"`}, `it would run "rm -rf build && mkdir build"`},
+		{event.Raised{Tool: "bash", Args: command, Effects: run, Reason: "a rule asks"}, `it would run "rm -rf build && mkdir build"; a rule asks`},
+		{event.Raised{Tool: "write_file", Args: json.RawMessage(`{"path":"a"}`), Effects: write, Reason: "it would change /w/a"}, "it would change /w/a"},
+	} {
+		if got := words.Brief("/w", tc.call, nil); got != tc.want {
+			t.Errorf("%s, want %s", got, tc.want)
+		}
+	}
+	if got := words.Brief("/w", event.Raised{}, []event.Raised{{Tool: "bash", Effects: run[:1]}, {Tool: "write_file", Effects: write}}); got != "write /w/a, run 1 command" {
+		t.Error(got)
+	}
+}
+
 func TestOneLine(t *testing.T) {
 	for _, tc := range []struct {
 		text  string
@@ -274,6 +295,7 @@ func TestEffects(t *testing.T) {
 		{Kind: tool.Network, Text: "example.com"},
 		{Kind: tool.Network, Text: "*"},
 		{Kind: tool.Write, Path: "/w\n\u202e"},
+		{Kind: tool.Write, Path: "/w\n\u202e"}, // by another part of the command
 		{Kind: tool.External},
 		{Kind: tool.External, Text: "send\x1b it"},
 	}

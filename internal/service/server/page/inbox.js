@@ -100,7 +100,7 @@ const wish = (q, c) => html`
   ${c.diff ? body(q, c.diff, diff) : nothing}
   ${inDiff(c) ? html`<details><summary class="faint">The call</summary><pre tabindex="0">${c.call}</pre></details>`
     : body(q, c.call, (text) => html`<pre tabindex="0">${text}</pre>`)}
-  ${c.effects.length && !c.diff ? html`<ul class="effects" aria-label="It would">${c.effects.map((e) => html`<li>${e}</li>`)}</ul>` : nothing}`;
+  ${c.effects.length ? html`<ul class="effects" aria-label="It would">${c.effects.map((e) => html`<li>${e}</li>`)}</ul>` : nothing}`;
 
 // question shows one, with all that it would do, and takes the decision.
 function question(q, selected, linked) {
@@ -115,7 +115,7 @@ function question(q, selected, linked) {
   };
   return html`
     <article class="question ${selected ? "selected" : ""}" aria-label="${q.tool} asks in ${q.title || q.session}">
-      <header><h2>${q.asks ? "A question" : html`<code>${q.tool}</code> asks`}</h2>${q.agent ? html` <span class="faint">agent ${q.agent}</span>` : nothing}
+      <header><h2>${q.asks ? "A question" : html`<code>${q.tool}</code> ${q.wants}`}</h2>${q.agent ? html` <span class="faint">agent ${q.agent}</span>` : nothing}
         ${linked ? html`<span class="from"><a href="/s/${q.session}#${q.seq}">${q.title || "session"}</a>
           <span class="faint" title=${q.root ?? ""}>${folder(q.root)}</span></span>` : nothing}</header>
       ${q.why ? html`<p class="faint">${q.why}</p>` : nothing}

@@ -31,6 +31,8 @@ export function diff(text) {
   let before = 0, after = 0; // 0: not known
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();
+  const [from, to] = lines;
+  if (from?.startsWith("--- ") && to?.startsWith("+++ ")) lines.splice(0, 2, fileOf(from.slice(4), to.slice(4)));
   for (const line of lines) {
     const head = line.match(/^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/);
     if (head) [before, after] = [Number(head[1]) || 1, Number(head[2]) || 1];
@@ -54,6 +56,9 @@ export function diff(text) {
   return html`<pre class="diff" tabindex="0">${rows.map((r) => html`<span class="row ${r.kind}"><i>${r.old ?? ""}</i><i>${r.new ?? ""}</i><span>${
     r.mark ? html`${r.line.slice(0, r.mark[0])}<u>${r.line.slice(...r.mark)}</u>${r.line.slice(r.mark[1])}` : r.line}</span></span>`)}</pre>`;
 }
+
+// fileOf names the file of a diff, as the terminal does.
+const fileOf = (from, to) => to === "/dev/null" ? `${from} (deleted)` : from === "/dev/null" ? `${to} (new)` : to;
 
 // differing marks what differs in two lines that stand for each other, if they have something in common.
 function differing(a, b) {

@@ -4,7 +4,7 @@ import { html, nothing } from "./lit/lit-html.js";
 import { get } from "./api.js";
 import { app } from "./app.js";
 import { empty, found, loading } from "./parts.js";
-import { count, folder, full } from "./words.js";
+import { count, folder, full, speaker } from "./words.js";
 
 export async function loadSearch(signal) {
   const text = new URLSearchParams(location.search).get("text") ?? "";
@@ -13,7 +13,7 @@ export async function loadSearch(signal) {
   Object.assign(app.data, answer, { title: text ? `Search: ${text}` : "Search" });
 }
 
-const who = { said: "You", steered: "You", replied: "Model", ended: "Tool" };
+const who = (h) => ({ said: speaker(h.by), steered: speaker(h.by), replied: "Model", ended: "Tool" })[h.kind] ?? h.kind;
 
 // searchView lists the hits. Submit takes what is sought next.
 export const searchView = (submit) => {
@@ -26,9 +26,9 @@ export const searchView = (submit) => {
     <div class="top"><h1>“${text}”</h1>${hits.length ? html`<span class="faint">${count(hits.length, "hit")}${more ? " and more" : ""}</span>` : nothing}</div>
     ${field}
     ${hits.length ? [...Map.groupBy(hits, (h) => h.session)].map(([session, list]) => html`
-      <h2><a href="/s/${session}">${list[0].title || session}</a> <span class="faint">${folder(list[0].root)}</span></h2>
+      <h2><a class="hits-of" href="/s/${session}">${list[0].title || session}</a> <span class="faint">${folder(list[0].root)}</span></h2>
       <ul class="hits">${list.map((h) => html`
-        <li><a href="/s/${h.session}#${h.seq}"><span class="by">${who[h.kind] ?? h.kind} <span class="faint">${full(h.time)}</span></span>
+        <li><a href="/s/${h.session}#${h.seq}"><span class="by">${who(h)} <span class="faint">${full(h.time)}</span></span>
           <span>${found(h.text, text)}</span></a></li>`)}</ul>`) : empty("No hits", "Nobody has said that. Try fewer words: they are sought as one text.")}
     ${more ? html`<p class="faint">There are more. Look for something longer.</p>` : nothing}`;
 };

@@ -10,7 +10,7 @@ import { follow, get, post } from "./api.js";
 import { app, attempt, go, update } from "./app.js";
 import { questionKeys, questions } from "./inbox.js";
 import { chip, diff, image, loading, output, tabs } from "./parts.js";
-import { clock, count, dollars, folder, full, thousands } from "./words.js";
+import { clock, count, dollars, folder, full, speaker, thousands } from "./words.js";
 
 const step = 200; // items that more is shown of at a time
 
@@ -142,7 +142,7 @@ function item(i) {
 }
 
 const saidItem = (i, link) => html`
-  <div class="by">${/^(browser-.*|owner|)$/.test(i.by ?? "") ? "You" : i.by}${i.steered ? " (steered)" : ""}${i.waits ? html` <span class="faint">not seen yet</span>` : nothing} ${link} ${forkButton(i)}</div>
+  <div class="by">${speaker(i.by)}${i.steered ? " (steered)" : ""}${i.waits ? html` <span class="faint">not seen yet</span>` : nothing} ${link} ${forkButton(i)}</div>
   <div class="text">${i.text}${more(i)}</div>
   ${(i.images ?? []).map((p) => image(app.data.id, p))}`;
 

@@ -36,3 +36,6 @@ export function lasting(ms) {
 export const folder = (path) => path?.split(/[\\/]/).filter(Boolean).pop() ?? "";
 
 export const marks = { waiting: "?", running: "▸", idle: "·", done: "✓", failed: "✗" };
+
+// speaker names who said something. The person's own browsers have names too.
+export const speaker = (by) => /^(browser-.*|owner|)$/.test(by ?? "") ? "You" : by;
