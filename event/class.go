@@ -17,6 +17,6 @@ const (
 	ErrorNetwork    ErrorClass = "network"      // a host could not be reached, or did not answer
 	ErrorDisk       ErrorClass = "disk"         // no room, or a disk fault
 	ErrorExit       ErrorClass = "exit"         // a command exited with a code other than 0
-	ErrorDiverged   ErrorClass = "diverged"     // a tool did not repeat itself, see [tool.ErrDiverged]
+	ErrorDiverged   ErrorClass = "diverged"     // a tool did not repeat itself
 	ErrorTool       ErrorClass = "tool"         // any other error of the tool
 )

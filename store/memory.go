@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -446,7 +447,7 @@ func (k *kept) Put(ctx context.Context, r io.Reader) (string, error) {
 		return "", fmt.Errorf("put blob: %w", err)
 	}
 	sum := sha256.Sum256(data)
-	name := tool.BlobName(sum[:])
+	name := keep.BlobName(sum[:])
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.blobs == nil {

@@ -3,7 +3,7 @@
 //
 // Begin with keep: its locks and atomic writes keep files consistent in a crash.
 //
-//	text     invisible characters; cleaning, cutting and counting text; pure
+//	text     invisible characters; cleaning, cutting, comparing and counting text; pure
 //	keep     locks, atomic writes, bounded reads, digests of folders, bounded writers
 //	jsonrpc  JSON-RPC with one peer, for language servers and editors
 package base

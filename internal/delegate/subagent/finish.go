@@ -15,6 +15,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -65,7 +66,7 @@ func (t *Team) finish(ctx context.Context, c *tool.Call, in finishArgs) (tool.Re
 	}
 	res, err := c.Do(ctx, checkTool, args)
 	if err != nil || res.Exit == nil || *res.Exit != 0 {
-		head, tail, dropped := tool.Cut(res.Parts.Text(), mostFailure)
+		head, tail, dropped := text.CutMiddle(res.Parts.Text(), mostFailure)
 		if dropped > 0 {
 			head += "\n[...]\n" + tail
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/extend/tools"
 	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/world/ability"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
@@ -25,7 +26,7 @@ import (
 // Service is a process that continues after its session has ended. While it runs, it has a file in the state
 // folder.
 type Service struct {
-	tool.Kept
+	ability.Kept
 	Session string    `json:"session"`
 	Job     string    `json:"job,omitempty"` // empty if it was not a job
 	Command string    `json:"command"`
@@ -93,11 +94,11 @@ func (t *Table) Leave(id string, shell *tools.Shell, normal bool, mode tool.Mode
 	out.Kept, out.Ended = shell.Leave(tools.Leaving{
 		To:  t.Shell(store.Parent(id)),
 		All: t.Config.Keeps(mode), None: !normal || t.Config.Leftovers == config.LeftoversEnd,
-		Keep: func(l tool.Leftover, p tool.Keepable) (tool.Leftover, error) {
+		Keep: func(l tool.Leftover, p ability.Keepable) (tool.Leftover, error) {
 			n++
 			l.Output = filepath.Join(t.SessionsDir(), id, fmt.Sprintf("kept-%d-%d.log", os.Getpid(), n))
 			s := Service{Session: id, Job: l.Job, Command: l.Command, Since: time.Now(), Output: l.Output}
-			ports, err := p.Keep(l.Output, func(k tool.Kept) error {
+			ports, err := p.Keep(l.Output, func(k ability.Kept) error {
 				s.Kept, l.PID = k, k.PID
 				return t.register(&s)
 			})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/kernel/compact"
 	"github.com/inspan/inspan/internal/kernel/fault"
 	"github.com/inspan/inspan/internal/kernel/loop"
@@ -183,7 +184,7 @@ func lasting(st *loop.State) []compact.Lasting {
 }
 
 func relativePath(root, path string) string {
-	if rel, err := filepath.Rel(root, path); err == nil && root != "" && tool.Inside(root, path) {
+	if rel, err := filepath.Rel(root, path); err == nil && root != "" && text.Inside(root, path) {
 		return rel
 	}
 	return path

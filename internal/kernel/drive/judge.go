@@ -17,6 +17,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/kernel/fault"
+	"github.com/inspan/inspan/internal/kernel/hold"
 	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/kernel/redact"
 	"github.com/inspan/inspan/internal/safety/policy"
@@ -77,7 +78,7 @@ func (j *judging) call(c llm.Call, args json.RawMessage) *tool.Call {
 	env.Clean, env.History = j.cfg.Secrets.Reader, history{j.journal.log}
 	key := ""
 	if made, ok := state.Call(c.ID); ok {
-		key = tool.Key(state.Session, made.Seq, c.ID)
+		key = hold.Key(state.Session, made.Seq, c.ID)
 	}
 	return &tool.Call{
 		ID: c.ID, Key: key, Name: c.Name, Args: args, Session: state.Session, Who: j.who(),

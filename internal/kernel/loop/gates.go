@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -106,7 +107,7 @@ func (s *State) uncheckedWork() string {
 	}
 	var names []string
 	for _, path := range s.Work.Unchecked {
-		if rel, err := filepath.Rel(s.Root, path); err == nil && tool.Inside(s.Root, path) {
+		if rel, err := filepath.Rel(s.Root, path); err == nil && text.Inside(s.Root, path) {
 			path = rel
 		}
 		names = append(names, path)

@@ -178,7 +178,7 @@ func (s *Server) within(root string, effects []tool.Effect) bool {
 		case tool.Execute:
 			return s.Unwalled != ""
 		case tool.Read, tool.Write:
-			return e.Sensitive != "" || !tool.Inside(root, e.Path)
+			return e.Sensitive != "" || !text.Inside(root, e.Path)
 		}
 		return true
 	})

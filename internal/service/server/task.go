@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -276,8 +277,8 @@ func (s *Server) checkFolder(field, folder string) error {
 		return nil
 	}
 	real, err := filepath.EvalSymlinks(folder)
-	if err != nil || !filepath.IsAbs(folder) || tool.Inside(s.Dir, real) ||
-		!slices.ContainsFunc(s.Folders, func(f string) bool { return tool.Inside(f, real) }) {
+	if err != nil || !filepath.IsAbs(folder) || text.Inside(s.Dir, real) ||
+		!slices.ContainsFunc(s.Folders, func(f string) bool { return text.Inside(f, real) }) {
 		if len(s.Folders) == 0 {
 			return Wrong(field, "this server allows no folders of its machine", "a repository to clone")
 		}
