@@ -50,7 +50,7 @@ var (
 func (m *Memory) Create(context.Context) (Log, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.create(event.NewMemory, nil)
+	return m.create(func(id string) *event.Memory { return event.NewMemory(id) }, nil)
 }
 
 // create makes a session from what begin returns for its id. The caller holds m.mu.
@@ -148,9 +148,15 @@ func (m *Memory) Fork(ctx context.Context, id string, seq uint64) (Log, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.create(func(fork string) *event.Memory {
-		return event.MemoryFrom(fork, events, event.Forked{From: id, Seq: uint64(len(events))})
-	}, blobs)
+	return m.create(func(fork string) *event.Memory { return forked(fork, id, events) }, blobs)
+}
+
+// forked returns the log of a session that begins with events of another.
+func forked(id, from string, events []event.Event) *event.Memory {
+	last := uint64(len(events))
+	return event.NewMemory(id, append(slices.Clip(events), event.Event{
+		Seq: last + 1, Time: time.Now().UTC().Truncate(time.Millisecond), Session: id, Body: event.Forked{From: from, Seq: last},
+	})...)
 }
 
 // copied returns the content of a session up to seq, or all of it if seq is 0.
@@ -190,8 +196,7 @@ func (m *Memory) Branch(ctx context.Context, id, parent, name string) (l Log, is
 	if err != nil {
 		return nil, false, err
 	}
-	log := event.MemoryFrom(child, events, event.Forked{From: id, Seq: uint64(len(events))})
-	return m.put(child, &kept{log: log, blobs: blobs}), true, nil
+	return m.put(child, &kept{log: forked(child, id, events), blobs: blobs}), true, nil
 }
 
 // IDs implements [Store].

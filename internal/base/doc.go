@@ -5,5 +5,6 @@
 //
 //	text     invisible characters; cleaning, cutting, comparing and counting text; pure
 //	keep     locks, atomic writes, bounded reads, digests of folders, bounded writers
+//	rawjson  JSON that is cut without being parsed; pure
 //	jsonrpc  JSON-RPC with one peer, for language servers and editors
 package base

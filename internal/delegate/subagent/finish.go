@@ -16,6 +16,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -79,7 +80,7 @@ func (t *Team) finish(ctx context.Context, c *tool.Call, in finishArgs) (tool.Re
 		return failed, fmt.Errorf("task %s is not done, as its check did not pass: %s", in.Task, why)
 	}
 	b := event.Tasked{
-		ID: in.Task, Action: event.TaskDone, By: c.Session, Call: c.ID, Text: in.Text, Check: in.Check, Taint: t.taintOf(c.Session),
+		ID: in.Task, Action: loop.TaskDone, By: c.Session, Call: c.ID, Text: in.Text, Check: in.Check, Taint: t.taintOf(c.Session),
 	}
 	if err := t.completes(ctx, b); err != nil {
 		return tool.Result{}, err

@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/view/words"
 )
 
@@ -61,7 +62,7 @@ func assignTask(ctx context.Context, a *app.App, id, order string) error {
 	}
 	defer w.Close()
 	st := w.Status()
-	b := event.Tasked{Action: event.TaskAssign, ID: task, By: st.Session}
+	b := event.Tasked{Action: loop.TaskAssign, ID: task, By: st.Session}
 	if name != "all" {
 		i := slices.IndexFunc(st.Children, func(k inspan.Child) bool { return name != "" && strings.EqualFold(k.Name, name) })
 		if i < 0 {

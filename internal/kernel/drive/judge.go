@@ -150,7 +150,7 @@ func (t *trial) run(ctx context.Context, c llm.Call) []event.Body {
 		as, t.judged.Tool = named, c.Name
 	}
 	if problem != "" && t.tool.Name == "" {
-		return []event.Body{event.Ended{Call: c.ID, Outcome: event.OutcomeInvalid, Class: event.ErrorUnknown, Parts: llm.Say(problem)}}
+		return []event.Body{event.Ended{Call: c.ID, Outcome: event.OutcomeInvalid, Class: fault.ErrorUnknown, Parts: llm.Say(problem)}}
 	}
 	if problem != "" {
 		return invalidCall(c, problem)
@@ -406,7 +406,7 @@ func (t *trial) resolveOnce(ctx context.Context, c *tool.Call) (name string, arg
 
 // invalidCall returns the end of a call that can't be judged.
 func invalidCall(c llm.Call, why string) []event.Body {
-	return []event.Body{event.Ended{Call: c.ID, Outcome: event.OutcomeInvalid, Class: event.ErrorArguments, Parts: llm.Say(why)}}
+	return []event.Body{event.Ended{Call: c.ID, Outcome: event.OutcomeInvalid, Class: fault.ErrorArguments, Parts: llm.Say(why)}}
 }
 
 // effects asks the tool for the effects of a call. If the tool can't tell, the call counts as external. The error is

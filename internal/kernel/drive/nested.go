@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/fault"
 	"github.com/inspan/inspan/internal/kernel/hold"
 	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/kernel/redact"
@@ -463,7 +464,7 @@ func (cs *calls) storable(ends []event.Ended) []event.Body {
 		c, _ := cs.journal.state.Call(end.Call)
 		err := m.divergence(c)
 		if err != nil && (end.Outcome == event.OutcomeOK || errors.Is(context.Cause(m.ctx), hold.ErrDiverged)) {
-			end.Outcome, end.Class, end.Parts = event.OutcomeFailed, event.ErrorDiverged, llm.Say(err.Error())
+			end.Outcome, end.Class, end.Parts = event.OutcomeFailed, fault.ErrorDiverged, llm.Say(err.Error())
 		}
 		out = append(out, bodies(c.Unfinished())...)
 		if text := c.Account(); text != "" && end.Outcome != event.OutcomeOK {

@@ -32,7 +32,7 @@ const maxInputKeys = 256
 
 // isDuplicate reports whether an input with the same key was accepted before, and remembers the key.
 func (s *State) isDuplicate(b event.Body) bool {
-	key := event.Key(b)
+	key := Key(b)
 	if key == "" {
 		return false
 	}

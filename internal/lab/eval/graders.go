@@ -19,6 +19,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -119,7 +120,7 @@ func (w *work) look(ctx context.Context, session, root string) (*seen, error) {
 		case event.Judged:
 			judged[b.Call] = b
 		case event.Steered:
-			if b.By == "inspan" && len(b.Why) > 0 && b.Why[0] != event.WhyEnded && b.Why[0] != event.WhyBudget {
+			if b.By == "inspan" && len(b.Why) > 0 && b.Why[0] != loop.WhyEnded && b.Why[0] != loop.WhyBudget {
 				s.asked++
 			}
 		case event.Ended:

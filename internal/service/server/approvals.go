@@ -48,7 +48,7 @@ type approvalList struct {
 func (c *call) approvals(nothing) (approvalList, error) {
 	out := approvalList{Approvals: []Approval{}}
 	for _, t := range c.book.open() {
-		if t.Stage != event.StageWaiting || !c.who.sees(t.Tenant, t.place) {
+		if t.Stage != StageWaiting || !c.who.sees(t.Tenant, t.place) {
 			continue
 		}
 		st, err := c.status(t.Session)

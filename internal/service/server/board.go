@@ -144,13 +144,13 @@ func (s seen) state() running.Standing { return s.task.standing(s.Standing, len(
 // standing returns the state of the task's session, which without the task would be another.
 func (t *Task) standing(without running.Standing, asks bool) running.Standing {
 	switch {
-	case t.Stage == event.StageCompleted:
+	case t.Stage == StageCompleted:
 		return running.StandsDone
 	case over(t.Stage):
 		return running.StandsFailed
 	case t.ID == "", asks:
 		return without
-	case t.Stage == event.StageIdle:
+	case t.Stage == StageIdle:
 		return running.StandsIdle
 	}
 	return running.StandsRunning

@@ -136,12 +136,12 @@ func (t *Task) rests(now time.Time) (left time.Duration, ok bool) {
 	if t.Spec.IdleTimeout > 0 {
 		left = min(left, t.moved.Add(time.Duration(t.Spec.IdleTimeout)*time.Second).Sub(now))
 	}
-	return left, t.Stage == event.StageIdle && t.cancelled == "" && t.closed == "" && left > 0
+	return left, t.Stage == StageIdle && t.cancelled == "" && t.closed == "" && left > 0
 }
 
 // light reports whether work on the task takes no slot, or only briefly.
 func (t *Task) light() bool {
-	return t.cancelled != "" || t.Stage == event.StageWaiting && t.Why == ""
+	return t.cancelled != "" || t.Stage == StageWaiting && t.Why == ""
 }
 
 // copied returns a copy of the task that the caller may keep.
