@@ -19,6 +19,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -311,7 +312,7 @@ func (m *Memory) Remove(_ context.Context, id string) error {
 	if m.sessions[id] == nil {
 		return fmt.Errorf("remove session %q: %w", id, fs.ErrNotExist)
 	}
-	mine := func(other string, _ *kept) bool { return InFamily(id, other) }
+	mine := func(other string, _ *kept) bool { return kin.In(id, other) }
 	for other, k := range m.sessions {
 		if mine(other, k) && k.holder != nil {
 			return fmt.Errorf("remove session %q: %w", id, k.busy(other))

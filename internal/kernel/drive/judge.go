@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/kernel/fault"
 	"github.com/inspan/inspan/internal/kernel/hold"
@@ -23,7 +24,6 @@ import (
 	"github.com/inspan/inspan/internal/safety/policy"
 	"github.com/inspan/inspan/internal/safety/secret"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -50,7 +50,7 @@ func (j *judging) who() tool.Actor {
 // Actor returns the agent of a session, given the session's id and the kind of agent. Without a parent it has no kind:
 // if a person copies the session of a subagent, the copy is a lead.
 func Actor(session, kind string) tool.Actor {
-	who := tool.Actor{Kind: kind, Parent: store.Parent(session), Lead: store.Lead(session)}
+	who := tool.Actor{Kind: kind, Parent: kin.Parent(session), Lead: kin.Lead(session)}
 	if who.Parent == "" {
 		who.Kind = ""
 	}

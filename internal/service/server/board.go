@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/lab/eval"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/store"
 )
 
 // The board shows all sessions at a glance, and the inbox shows the questions in them that wait for a person.
@@ -244,7 +244,7 @@ func (c *call) search(in sought) (found, error) {
 			out.More = true
 			return out, nil
 		}
-		lead := names[store.Lead(h.Session)]
+		lead := names[kin.Lead(h.Session)]
 		out.Hits = append(out.Hits, hit{
 			Session: h.Session, Title: words.OneLine(cmp.Or(task.Spec.Title, lead.Name), 200), Root: text.Visible(lead.Root),
 			Seq: h.Seq, Time: h.Time, Kind: h.Kind, Text: words.OneLine(h.Text, 300),

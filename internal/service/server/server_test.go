@@ -22,6 +22,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/safety/netguard"
 	"github.com/inspan/inspan/internal/service/server"
@@ -655,7 +656,7 @@ func TestWhoActs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range ids {
-		if !store.InFamily(task.Session, id) {
+		if !kin.In(task.Session, id) {
 			continue
 		}
 		seen++
@@ -672,7 +673,7 @@ func TestWhoActs(t *testing.T) {
 				printed += b.Parts.Text()
 			}
 		}
-		kind, parent := "", store.Parent(id)
+		kind, parent := "", kin.Parent(id)
 		own, theirs := said(ours, "session", id), said(claude, "session_id", task.Session)
 		theirs = slices.DeleteFunc(theirs, func(m map[string]any) bool {
 			return parent == "" && m["agent_id"] != nil || parent != "" && m["agent_id"] != id

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/kernel/fault"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/store"
 )
 
 // This file exports traces for OpenTelemetry, in the JSON encoding of OTLP (opentelemetry-proto 1, protobuf's JSON with
@@ -275,8 +275,8 @@ func (x *otlpBuilder) span(t Trace, span Span) otlpSpan {
 		s.Name = string(span.Kind) + " " + span.Name
 	}
 	s.Name = strings.TrimSpace(strings.ToValidUTF8(s.Name, "\ufffd"))
-	if parent := store.Parent(t.Session); parent != "" {
-		a = a.text("inspan.agent", t.Agent).text("inspan.parent", parent).text("inspan.lead", store.Lead(t.Session))
+	if parent := kin.Parent(t.Session); parent != "" {
+		a = a.text("inspan.agent", t.Agent).text("inspan.parent", parent).text("inspan.lead", kin.Lead(t.Session))
 	}
 	a = a.text("inspan.kind", string(span.Kind)).integer("inspan.seq", int(span.Seq)).text("inspan.outcome", span.Outcome).
 		number("inspan.cost_usd", span.Cost)
