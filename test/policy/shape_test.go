@@ -33,7 +33,7 @@ var roles = []struct {
 	{"vocabulary", []string{"llm", "tool", "event", "store"}},
 	{"safety", []string{"internal/safety/..."}},
 	{"world", []string{"internal/world/..."}},
-	{"models", []string{"llm/..."}},
+	{"models", []string{"internal/models/...", "llm/..."}},
 	{"kernel", []string{"internal/kernel/...", "."}},
 	{"view", []string{"internal/view/..."}},
 	{"extend", []string{"internal/extend/...", "mcptool", "files"}},
