@@ -24,8 +24,8 @@ const help = `This is the offline model, not an AI. It follows commands in the p
     fail: STATUS [xN]    fail before the next step, N times
     delay: 2s            wait before the next step`
 
-// Parse reads a script: a txtar archive in which every file named "reply" is one reply. Its lines are the
-// commands of a prompt, all in one reply; lines that are not commands are text. "usage: INPUT OUTPUT [CACHED]" sets the
+// Parse reads a script: a txtar archive in which every file named "reply" is one reply. Its lines are those of
+// [ParseCommands], all in one reply; lines that are not commands are text. "usage: INPUT OUTPUT [CACHED]" sets the
 // tokens.
 func Parse(archive []byte) (*Model, error) {
 	m := &Model{}
@@ -70,8 +70,8 @@ func parseReply(data string) (Step, error) {
 	return step, nil
 }
 
-// parseCommands reads the commands of a prompt, each a step of its own. A prompt without commands has no steps.
-func parseCommands(prompt string) ([]Step, error) {
+// ParseCommands reads the commands of a prompt, each a step of its own. A prompt without commands has no steps.
+func ParseCommands(prompt string) ([]Step, error) {
 	var steps []Step
 	var next Step
 	for line := range strings.Lines(prompt) {

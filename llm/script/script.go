@@ -101,7 +101,7 @@ func (m *Model) step(req llm.Request) (Step, string) {
 		return m.Steps[said], place
 	}
 	prompt, since := lastPrompt(req.Messages)
-	steps, err := parseCommands(prompt)
+	steps, err := ParseCommands(prompt)
 	switch {
 	case err != nil:
 		return Step{Parts: llm.Say(err.Error())}, place
@@ -127,7 +127,7 @@ func lastPrompt(messages []llm.Message) (text string, since int) {
 			text, lastSince = said, since
 			fallthrough
 		default:
-			if steps, err := parseCommands(said); err != nil || len(steps) > 0 {
+			if steps, err := ParseCommands(said); err != nil || len(steps) > 0 {
 				return said, since
 			}
 		}
