@@ -1,5 +1,5 @@
-// Package kin tells from the ids of sessions which of them work for which: the id of a child is that of its parent,
-// a dot, and some characters.
+// Package kin tells from the ids of sessions which session works for which: the id of a child is that of its
+// parent, a dot, and some characters.
 package kin
 
 import "strings"

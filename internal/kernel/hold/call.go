@@ -15,7 +15,7 @@ func Key(session string, event uint64, id string) string {
 	return tool.Digest(fmt.Appendf(nil, "%s\x00%d\x00%s", session, event, id))
 }
 
-// Exported formats variables as in [tool.Command], one per line, for people and judges: line ends in values
+// Exported formats variables as in Vars of [tool.Command], one per line, for people and judges: line ends in values
 // become \n.
 func Exported(vars []string) string {
 	lines := make([]string, len(vars))

@@ -1,5 +1,5 @@
-// Package ability defines what processes of the sandbox can do beyond [tool.Process]. An environment of another
-// kind can do without: whoever needs an ability asks for it, and works with less if it is missing.
+// Package ability defines what processes of the sandbox can do beyond [tool.Process]. Other environments need none
+// of it: code that uses an ability checks for it first, and does less without it.
 package ability
 
 import "github.com/inspan/inspan/tool"
