@@ -18,6 +18,7 @@ import (
 	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/kernel/redact"
 	"github.com/inspan/inspan/internal/kernel/request"
+	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/safety/policy"
 	"github.com/inspan/inspan/internal/safety/secret"
 	"github.com/inspan/inspan/llm"
@@ -381,7 +382,7 @@ func (a *Agent) policy() (policy.Policy, error) {
 	m.Root, m.Also, m.State, m.Shared, m.Open = a.Env.Root, a.Workspace.Folders, a.Places.Private, a.Places.Readable, a.Places.Public
 	m.Apart, m.Git = a.Places.Foreign, a.Places.Git
 	m.Home, m.Programs, m.Moved = keep.Home(), keep.Programs(), keep.Moved()
-	if looker, ok := a.Env.Files.(tool.Looker); ok {
+	if looker, ok := a.Env.Files.(places.Looker); ok {
 		m.Look = looker.Look
 	}
 	p.Map = m.Indexed()

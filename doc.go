@@ -48,6 +48,14 @@
 // Most programs need no more than this. Rarely needed settings are in the last fields of [Agent]. Front ends also use
 // [Conductor], [Watch] and [Status].
 //
+// The other packages, by who needs them:
+//
+//	tool, event                every program: its tools and their effects, and what happens in a session
+//	coding, mcptool, files     the agent of the command; tools of MCP servers; file tools without a machine
+//	llm and those below        models: adapters of vendors, models around models, and one without a network
+//	workflow                   steps with and without a model, defined in Go or in a file
+//	store, harnesstest         stores, logs, models and environments of your own, and the suites that prove them
+//
 // There are three kinds of failure. A failing tool is data for the model. An
 // unavailable model is an event, and the run stops as failed. A Go error means
 // that the harness itself can't continue, for example because of a full disk.

@@ -84,7 +84,7 @@ func needModel(inputs ...event.Body) bool {
 
 // Run appends the inputs, which may include an event.Switched, and drives the session until the run has stopped or
 // all remaining calls wait for a decision. It yields every event as it happens, transient ones included. Without
-// inputs it continues the session from its current state. It leaves out an input whose key (see [event.Key]) the
+// inputs it continues the session from its current state. It leaves out an input whose key (their Message) the
 // session has accepted before.
 //
 // Breaking out of the loop, or the end of ctx, stops the work like a crash: the log stays as it is, and the next Run
@@ -203,7 +203,7 @@ func (s *Session) send(ctx context.Context, input event.Body) (seq uint64, err e
 	}
 	var known, refused bool
 	s.driver.View(func(st *loop.State) {
-		seq, known = st.Seq, st.HasInput(event.Key(input))
+		seq, known = st.Seq, st.HasInput(loop.Key(input))
 		begun := st.Run.Active || st.Run.Stopped != nil
 		refused = st.Steps[event.Workflow].Title != "" && begun && needModel(input)
 	})

@@ -304,7 +304,7 @@ func (st *Steps) Do(ctx context.Context, step event.StepStarted,
 	case errors.Is(failed, ErrOpenStep), keep.DiskFault(failed), step.Again && over != nil:
 		return end, cmp.Or(over, failed) // a full disk is not an outcome either
 	case errors.Is(over, fault.ErrInterrupted):
-		end.Outcome, end.Class, end.Error = event.OutcomeCancelled, event.ErrorNone, failed.Error()
+		end.Outcome, end.Class, end.Error = event.OutcomeCancelled, fault.ErrorNone, failed.Error()
 	case over != nil:
 		return end, over // as if the program had ended
 	default:

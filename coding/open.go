@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/extend/mcp"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/config"
@@ -52,7 +53,7 @@ func (o Options) open() (a *app.App, root string, err error) {
 		return a, root, nil
 	}
 	for _, dir := range append([]string{set.StateDir, filepath.Dir(set.ConfigPath)}, a.Permission.Closed...) {
-		if tool.Inside(dir, root) {
+		if text.Inside(dir, root) {
 			return nil, "", fmt.Errorf("option Root: %s lies in %s, which holds settings or state, and is closed to tools", root, dir)
 		}
 	}

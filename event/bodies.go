@@ -293,15 +293,9 @@ type Healed struct {
 	Cause llm.Kind `json:"cause"` // why the vendor refused it
 }
 
-// Healing is how far a conversation is simplified. Each level applies to everything before it.
+// Healing is how far a conversation is simplified. Each level applies to everything before it: "reasoning" leaves
+// out the models' thinking, "images" makes images a line of text, "calls" makes calls and results text.
 type Healing string
-
-// Healings, the mildest first.
-const (
-	HealReasoning Healing = "reasoning" // the models' thinking is left out
-	HealImages    Healing = "images"    // images become a line of text
-	HealCalls     Healing = "calls"     // calls and results become text
-)
 
 // Pruned cuts old results of calls short in the conversation that the model sees. The events stay as they are,
 // and the history tool finds them.
@@ -314,14 +308,9 @@ type Pruned struct {
 	After  int     `json:"after"`
 }
 
-// Pruning is the reason why results are cut short.
+// Pruning is the reason why results are cut short: "window" (the next prompt would use reserved room) or "cold" (no part of
+// the prompt is cached any more, so pruning costs nothing).
 type Pruning string
-
-// Reasons to prune.
-const (
-	PruneWindow Pruning = "window" // the next prompt would use reserved room, and this avoids a compaction
-	PruneCold   Pruning = "cold"   // no part of the prompt is cached any more, so pruning costs nothing
-)
 
 // Added gives text to the model: a block of the system prompt, or context at the end of the conversation.
 //
@@ -433,10 +422,6 @@ type Delta struct {
 	Call      *llm.CallDelta `json:"call,omitempty"`
 	Void      bool           `json:"void,omitempty"`
 }
-
-// Compacting is the text of the Progress at the beginning of a compaction. It ends with Compacted or Kept, or with
-// the run.
-const Compacting = "compacting the conversation"
 
 // Progress is a line of progress of a running call, or of the run itself if Call is empty. Transient.
 type Progress struct {

@@ -27,23 +27,9 @@ type Staged struct {
 	Result  json.RawMessage `json:"result,omitempty"`  // the result, in the last stage
 }
 
-// Stage is the progress of a task of a server.
+// Stage is the progress of a task of a server: "submitted", "queued", "hydrating", "running", "waiting", "idle" or
+// "finalizing", and at the end "completed", "failed", "cancelled" or "timed_out".
 type Stage string
-
-// Stages of a task, in order. The last four are final.
-const (
-	StageSubmitted  Stage = "submitted"  // it was admitted
-	StageQueued     Stage = "queued"     // it waits for its turn
-	StageHydrating  Stage = "hydrating"  // its workspace and context are being prepared
-	StageRunning    Stage = "running"    // its agent works
-	StageWaiting    Stage = "waiting"    // its agent waits for a decision
-	StageIdle       Stage = "idle"       // its agent has nothing left to do, and accepts messages
-	StageFinalizing Stage = "finalizing" // evidence is collected and the workspace is removed
-	StageCompleted  Stage = "completed"
-	StageFailed     Stage = "failed"
-	StageCancelled  Stage = "cancelled"
-	StageTimedOut   Stage = "timed_out"
-)
 
 // Kind returns the kind's name in the log.
 func (Recorded) Kind() string { return "recorded" }

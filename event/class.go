@@ -1,22 +1,8 @@
 package event
 
 // ErrorClass is the kind of fault that made a call fail. Use it to count failures; error texts vary and should
-// not be parsed.
+// not be parsed. It is one of "timeout", "panic", "arguments", "unknown_tool", "not_found", "permission",
+// "network", "disk", "exit" (of a command, with a code other than 0), "diverged" (a tool did not repeat itself)
+// and "tool" (any other error), or empty. A call with the outcome "ok" may have one: a command that ran and
+// exited with a code other than 0. Version 0.1 says "arguments" for "unknown_tool".
 type ErrorClass string
-
-// Error classes. A call with the outcome "ok" may have one: a command that ran and exited with a code other
-// than 0.
-const (
-	ErrorNone       ErrorClass = ""
-	ErrorTimeout    ErrorClass = "timeout"      // it took too long
-	ErrorPanic      ErrorClass = "panic"        // its tool panicked
-	ErrorArguments  ErrorClass = "arguments"    // unusable arguments
-	ErrorUnknown    ErrorClass = "unknown_tool" // no such tool; version 0.1 says "arguments"
-	ErrorNotFound   ErrorClass = "not_found"    // a file or another object was missing
-	ErrorPermission ErrorClass = "permission"   // refused by the system or the sandbox
-	ErrorNetwork    ErrorClass = "network"      // a host could not be reached, or did not answer
-	ErrorDisk       ErrorClass = "disk"         // no room, or a disk fault
-	ErrorExit       ErrorClass = "exit"         // a command exited with a code other than 0
-	ErrorDiverged   ErrorClass = "diverged"     // a tool did not repeat itself, see [tool.ErrDiverged]
-	ErrorTool       ErrorClass = "tool"         // any other error of the tool
-)

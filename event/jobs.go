@@ -18,18 +18,8 @@ type Finished struct {
 // Kind returns the kind's name in the log.
 func (Finished) Kind() string { return "finished" }
 
-// Why is a reason for the harness itself to tell the model something.
+// Why is a reason for the harness itself to tell the model something: "reply" (it was empty or cut), "repeats"
+// (the same call brings the same result), "ended" (jobs have), "jobs" (they run beside a final answer), "left"
+// (processes of commands do), "arrived" (a message of other agents, although the window has no room), "todo"
+// (items are open), "verify" (files were changed and not checked) or "budget" (a limit is near).
 type Why string
-
-// Reasons to steer.
-const (
-	WhyReply   Why = "reply"   // the reply was empty or cut
-	WhyRepeats Why = "repeats" // the same call brings the same result
-	WhyEnded   Why = "ended"   // jobs have ended
-	WhyJobs    Why = "jobs"    // jobs are running beside a final answer
-	WhyArrived Why = "arrived" // the first message of other agents comes in now, although the window has no room
-	WhyLeft    Why = "left"    // processes left by commands run beside a final answer, and end with the run
-	WhyTodo    Why = "todo"    // items of the to-do list are open
-	WhyVerify  Why = "verify"  // files were changed and not checked
-	WhyBudget  Why = "budget"  // turns, time, money or tokens run out
-)

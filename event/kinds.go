@@ -183,18 +183,3 @@ func Input(b Body) bool {
 	}
 	return false
 }
-
-// Key returns the key that the sending program has given an input; empty if none.
-func Key(b Body) string {
-	switch b := b.(type) {
-	case Said:
-		return b.Message
-	case Steered:
-		return b.Message
-	case Decided:
-		return b.Message
-	case Cancelled:
-		return b.Message
-	}
-	return ""
-}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // Bounds of labels.
@@ -29,7 +31,7 @@ func (o Opened) Check() error {
 			return fmt.Errorf("label %s: its value has %d bytes, and may have %d of UTF-8", name, len(value), mostLabel)
 		}
 	}
-	if o.Traceparent != "" && !IsTraceparent(o.Traceparent) {
+	if o.Traceparent != "" && !text.IsTraceparent(o.Traceparent) {
 		return fmt.Errorf("traceparent %q is not in the form of W3C Trace Context, 00-TRACE-SPAN-FLAGS", o.Traceparent)
 	}
 	return nil

@@ -40,17 +40,17 @@ type Lever string
 
 // Values of a lever other than its strength.
 const (
-	LeverDefault    Lever = "default"
-	LeverOff        Lever = "off"
-	LeverOn         Lever = "on"
-	LeverUnattended Lever = "unattended" // on if nobody can answer
+	leverDefault    Lever = "default"
+	leverOff        Lever = "off"
+	leverOn         Lever = "on"
+	leverUnattended Lever = "unattended" // on if nobody can answer
 )
 
 // usualLevers returns the default of each lever.
 func usualLevers() Levers {
 	return Levers{
-		Verify: LeverUnattended, Todo: LeverUnattended, Budget: LeverUnattended, Jobs: LeverOn, Arrivals: LeverOn, Effort: LeverUnattended,
-		Bootstrap: "260", Names: LeverOn, Deferred: LeverOn, Script: LeverOff, Repeats: "5",
+		Verify: leverUnattended, Todo: leverUnattended, Budget: leverUnattended, Jobs: leverOn, Arrivals: leverOn, Effort: leverUnattended,
+		Bootstrap: "260", Names: leverOn, Deferred: leverOn, Script: leverOff, Repeats: "5",
 	}
 }
 
@@ -58,7 +58,7 @@ func usualLevers() Levers {
 func (l Levers) Stated() Levers {
 	given, usual := reflect.ValueOf(&l).Elem(), reflect.ValueOf(usualLevers())
 	for i := range given.NumField() {
-		if v := Lever(given.Field(i).String()); v == "" || v == LeverDefault || v == LeverOn && number(Lever(usual.Field(i).String())) > 0 {
+		if v := Lever(given.Field(i).String()); v == "" || v == leverDefault || v == leverOn && number(Lever(usual.Field(i).String())) > 0 {
 			given.Field(i).Set(usual.Field(i))
 		}
 	}
@@ -71,7 +71,7 @@ func (l Levers) Check() error {
 	var errs []error
 	for i := range given.NumField() {
 		v, strong := Lever(given.Field(i).String()), number(Lever(usual.Field(i).String())) > 0
-		values := []Lever{LeverDefault, LeverOff, LeverOn, LeverUnattended}
+		values := []Lever{leverDefault, leverOff, leverOn, leverUnattended}
 		if strong {
 			values = values[:3]
 		}
@@ -95,7 +95,7 @@ func (l Levers) Check() error {
 // Active reports whether the lever is on. Unattended means that no one can answer. A lever without a value, as in
 // logs of versions that lacked it, is off.
 func (l Lever) Active(unattended bool) bool {
-	return l == LeverOn || number(l) > 0 || l == LeverUnattended && unattended
+	return l == leverOn || number(l) > 0 || l == leverUnattended && unattended
 }
 
 // Strength returns the number that the lever is set to, or otherwise if it is not a number.

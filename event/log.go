@@ -170,22 +170,14 @@ type Memory struct {
 	grown  chan struct{} // closed and replaced when events are appended
 }
 
-// NewMemory returns an empty log for the session with this id.
-func NewMemory(session string) *Memory {
-	return &Memory{session: session, now: time.Now, grown: make(chan struct{})}
-}
-
-// MemoryFrom returns a log that begins with events of another, which keep number, time and session, followed by
-// bodies of the session itself.
-func MemoryFrom(session string, events []Event, bodies ...Body) *Memory {
-	m := NewMemory(session)
-	m.events = slices.Clip(events)
+// NewMemory returns a log for the session with this id. It begins with events, which keep number, time and session.
+func NewMemory(session string, events ...Event) *Memory {
+	m := &Memory{session: session, now: time.Now, grown: make(chan struct{}), events: slices.Clip(events)}
 	for _, e := range events {
 		if c, ok := e.Body.(Claimed); ok {
 			m.epoch, m.claim = c.Epoch, e.Seq
 		}
 	}
-	m.stamp(bodies)
 	return m
 }
 

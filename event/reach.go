@@ -2,12 +2,11 @@ package event
 
 import "slices"
 
-// Reach names the calls that an approval for the session covers beyond the Rules of the question.
+// Reach names the calls that an approval for the session covers. The empty one stands for the Rules of the question.
 type Reach string
 
-// Reaches.
+// Other reaches.
 const (
-	ReachRules Reach = ""      // what the Rules of the question say
 	ReachEdits Reach = "edits" // changes to files of the workspace, except for guarded places
 	ReachHost  Reach = "host"  // the hosts that the call wants to reach, by any call
 )
@@ -24,7 +23,7 @@ func (d Decided) Grants(rules []string, offers []Offer) []string {
 	switch {
 	case !d.Allow || d.Scope == ScopeOnce:
 		return nil
-	case d.Reach == ReachRules:
+	case d.Reach == "":
 		return rules
 	case d.Scope != ScopeSession:
 		return nil

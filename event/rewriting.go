@@ -32,15 +32,9 @@ type Compacted struct {
 	Snapshot  json.RawMessage `json:"snapshot"`     // the complete folded state after the compaction
 }
 
-// Compaction is the reason why a conversation is compacted.
+// Compaction is the reason why a conversation is compacted: "window" (the next prompt would use reserved room), "overflow"
+// (the model refused the prompt as too long) or "asked" (someone asked for it).
 type Compaction string
-
-// Reasons to compact.
-const (
-	CompactWindow   Compaction = "window"   // the next prompt would use reserved room
-	CompactOverflow Compaction = "overflow" // the model refused the prompt as too long
-	CompactAsked    Compaction = "asked"    // someone asked for it
-)
 
 // Kept says that a compaction was due but not done.
 type Kept struct {

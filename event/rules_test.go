@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
-	"github.com/inspan/inspan/tool"
 )
 
 func TestUnderstood(t *testing.T) {
@@ -87,41 +86,6 @@ func TestStorable(t *testing.T) {
 	}
 }
 
-func TestOutside(t *testing.T) {
-	effects := func(kinds ...tool.EffectKind) event.Body {
-		var list []tool.Effect
-		for _, k := range kinds {
-			list = append(list, tool.Effect{Kind: k})
-		}
-		return event.Judged{Effects: list}
-	}
-	taint := event.Taint{Untrusted: true}
-	for _, b := range []event.Body{
-		effects(tool.Network), effects(tool.Read, tool.External),
-		event.Ended{Untrusted: true},
-		event.Said{Taint: taint},
-		event.Steered{Origin: event.OriginPerson, Taint: taint},
-		event.Added{Taint: taint},
-		event.Returned{Taint: taint},
-	} {
-		if !event.Outside(b) {
-			t.Errorf("%+v is not from outside", b)
-		}
-	}
-	private := event.Taint{Private: true}
-	for _, b := range []event.Body{
-		effects(), effects(tool.Read, tool.Write, tool.Execute),
-		event.Ended{},
-		event.Said{Taint: private},
-		event.Replied{},
-		nil,
-	} {
-		if event.Outside(b) {
-			t.Errorf("%+v is from outside", b)
-		}
-	}
-}
-
 func TestLevers(t *testing.T) {
 	for _, c := range []struct {
 		l           event.Lever
@@ -129,10 +93,10 @@ func TestLevers(t *testing.T) {
 		strength    int
 	}{
 		{"", false, false, 9},
-		{event.LeverDefault, false, false, 9},
-		{event.LeverOff, false, false, 9},
-		{event.LeverOn, true, true, 9},
-		{event.LeverUnattended, true, false, 9},
+		{"default", false, false, 9},
+		{"off", false, false, 9},
+		{"on", true, true, 9},
+		{"unattended", true, false, 9},
 		{"5", true, true, 5},
 		{"0", false, false, 9},
 		{"-5", false, false, 9},
@@ -147,10 +111,10 @@ func TestLevers(t *testing.T) {
 	if usual != usual.Stated() || usual.Check() != nil || !usual.Deferred.Active(false) || usual.Verify.Active(false) {
 		t.Errorf("%+v, %v", usual, usual.Check())
 	}
-	given := event.Levers{Repeats: "7", Bootstrap: event.LeverOn, Names: event.LeverOff, Jobs: event.LeverDefault}.Stated()
+	given := event.Levers{Repeats: "7", Bootstrap: "on", Names: "off", Jobs: "default"}.Stated()
 	// Switching on a lever that has a strength gives it the usual one.
 	if given.Repeats != "7" || given.Bootstrap != usual.Bootstrap ||
-		given.Names != event.LeverOff || given.Jobs != usual.Jobs || given.Verify != usual.Verify {
+		given.Names != "off" || given.Jobs != usual.Jobs || given.Verify != usual.Verify {
 		t.Errorf("%+v", given)
 	}
 }

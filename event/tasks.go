@@ -7,37 +7,28 @@ import "time"
 //
 // An input: appended by the process that runs the session or one of its children.
 type Tasked struct {
-	ID     string     `json:"id,omitempty"` // of the task; empty for TaskAdd
+	ID     string     `json:"id,omitempty"` // of the task; empty to "add" one
 	Action TaskAction `json:"action"`
 	By     string     `json:"by"`             // session id
-	Call   string     `json:"call,omitempty"` // call of By that asked for it; its TaskAdd counts once
+	Call   string     `json:"call,omitempty"` // call of By that asked for it; its "add" counts once
 	Text   string     `json:"text,omitempty"` // the task, or its result
 	Taint
 
-	// After are tasks that must be done before it can be claimed. A TaskAdd that names a task that was never added
+	// After are tasks that must be done before it can be claimed. An "add" that names a task that was never added
 	// does nothing.
 	After []string  `json:"after,omitempty"`
 	At    time.Time `json:"at,omitzero"` // it can't be claimed before this time
-	// For, of TaskAdd and TaskAssign, is the only session that can claim it: while that session works, or is idle and
+	// For, of "add" and "assign", is the only session that can claim it: while that session works, or is idle and
 	// the task can't be claimed yet.
 	For string `json:"for,omitempty"`
-	// Check is the command that must pass before it is done. In a TaskDone it is the one that has passed, in a call
-	// that Call made in the log of By. If that is not the task's check, the TaskDone does nothing.
+	// Check is the command that must pass before it is done. In a "done" it is the one that has passed, in a call
+	// that Call made in the log of By. If that is not the task's check, the "done" does nothing.
 	Check string `json:"check,omitempty"`
 }
 
-// TaskAction is a change to a task.
+// TaskAction is a change to a task: "add", "claim" (by By), "release" (by its holder, or the session), "done" (the
+// same), "assign" (by the session) or "edit" (fields that are set replace those of the task).
 type TaskAction string
-
-// Task actions.
-const (
-	TaskAdd     TaskAction = "add"
-	TaskClaim   TaskAction = "claim"   // an open task is assigned to By
-	TaskRelease TaskAction = "release" // it is open again; by its holder, or the session
-	TaskDone    TaskAction = "done"    // by its holder, or the session
-	TaskAssign  TaskAction = "assign"  // it is taken from its holder and is For another, or for all; by the session
-	TaskEdit    TaskAction = "edit"    // fields that are set replace those of the task; by who added it, or the session
-)
 
 // Kind returns the kind's name in the log.
 func (Tasked) Kind() string { return "tasked" }

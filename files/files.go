@@ -31,6 +31,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/extend/tools"
 	"github.com/inspan/inspan/tool"
 )
@@ -99,7 +100,7 @@ func (m *Memory) below(ctx context.Context, op, name string) (string, error) {
 	if err = errors.Join(ctx.Err(), err); err != nil {
 		return "", &fs.PathError{Op: op, Path: name, Err: err}
 	}
-	if !tool.Inside(Root, clean) {
+	if !text.Inside(Root, clean) {
 		return "", &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
 	}
 	return cmp.Or(strings.TrimPrefix(strings.TrimPrefix(clean, Root), "/"), "."), nil

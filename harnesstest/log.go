@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -387,14 +388,14 @@ func logBodies() []event.Body {
 		event.Compact{Focus: "x"},
 		event.Compacted{Before: 10, After: 2, Snapshot: json.RawMessage(`{"x":1}`)},
 		event.Hooked{Moment: "stop", Text: "t"},
-		event.Pruned{Upto: 1, Why: event.PruneWindow, Before: 2, After: 1},
-		event.Kept{Why: event.CompactWindow, Reason: "x"},
+		event.Pruned{Upto: 1, Why: loop.PruneWindow, Before: 2, After: 1},
+		event.Kept{Why: loop.CompactWindow, Reason: "x"},
 		event.Spawned{Child: "x.1", Call: "c1", Task: "look"},
 		event.Raised{ID: "1/c1", Child: "x.1", Tool: "bash"},
 		event.Returned{Child: "x.1", Reason: event.ReasonDone, Parts: llm.Say("found")},
-		event.Tasked{Action: event.TaskAdd, By: "x.1", Text: "look"},
+		event.Tasked{Action: loop.TaskAdd, By: "x.1", Text: "look"},
 		event.Recorded{Of: "task", ID: "1", Value: json.RawMessage(`{"prompt":"<a&b>"}`)},
-		event.Staged{Task: "1", Stage: event.StageQueued},
+		event.Staged{Task: "1", Stage: "queued"},
 		event.Stopped{Reason: event.ReasonDone},
 		event.Note{Topic: "test", Text: "note"},
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
 )
@@ -127,7 +128,7 @@ func storeCreate(t *testing.T, h house) {
 	var made []string
 	for range 50 {
 		l := h.create(t)
-		if id := l.ID(); !store.IsID(id) || store.Parent(id) != "" || slices.Contains(made, id) {
+		if id := l.ID(); !store.IsID(id) || kin.Parent(id) != "" || slices.Contains(made, id) {
 			t.Fatalf("a new session has the id %q beside %q", id, made)
 		}
 		made = append(made, l.ID())
@@ -174,7 +175,7 @@ func storeChild(t *testing.T, h house) {
 	child := func(of, name string, isNew bool) store.Log {
 		t.Helper()
 		l, fresh, err := h.again(t).Child(t.Context(), of, name)
-		if err != nil || fresh != isNew || store.Parent(l.ID()) != of {
+		if err != nil || fresh != isNew || kin.Parent(l.ID()) != of {
 			t.Fatalf("child %q of %s: new %v, %v", name, of, fresh, err)
 		}
 		t.Cleanup(func() { _ = l.Close() }) // it may be closed already

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
 )
@@ -28,7 +29,7 @@ func storeTools(t *testing.T, h house) {
 	bodies := []event.Body{
 		event.Opened{Format: event.Format, Root: "/w"},
 		event.Switched{Route: "p/m", Tools: tools},
-		event.Compacted{Why: event.CompactAsked, Snapshot: snapshot},
+		event.Compacted{Why: loop.CompactAsked, Snapshot: snapshot},
 		event.Switched{Tools: tools[:1]},
 		event.Rewound{To: 2, Of: 4, Snapshot: snapshot},
 	}

@@ -1,8 +1,8 @@
 // Package llm is the vocabulary spoken with language models: messages made of
 // parts, requests, streamed chunks, token usage, prices and classified errors.
 //
-// It knows no vendor and imports nothing of this module. Adapters for one
-// vendor's wire each live in the packages below it and implement [Model].
+// It knows no vendor. Adapters for one vendor's wire each live in the packages
+// below it and implement [Model].
 //
 // Use it to write an adapter for another vendor, to wrap a model (as packages limit, prompted and router
 // do), or to ask a model without an agent. A program that only runs agents needs a [Model] from one of the
@@ -19,6 +19,8 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+
+	"github.com/inspan/inspan/internal/base/memo"
 )
 
 // A Model answers requests. Implementations must be safe for concurrent use
@@ -88,8 +90,9 @@ type Request struct {
 	// Work describes the run so far. It is not sent.
 	Work Work `json:"-"`
 	// Memo holds the encoding of earlier requests of the conversation, so that only new parts are encoded. It
-	// is not sent and does not affect the bytes of a request. If nil, everything is encoded.
-	Memo *Memo `json:"-"`
+	// is not sent and does not affect the bytes of a request. The driver of a session sets it; if nil, everything
+	// is encoded.
+	Memo *memo.Memo `json:"-"`
 }
 
 // Work describes the progress of a run to a model that chooses among others, as recorded in the log. The zero

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 const (
@@ -107,31 +108,8 @@ func IsBook(id string) bool {
 	return is && err == nil
 }
 
-// Parent returns the session that the given one works for; empty if none.
-func Parent(id string) string {
-	if i := strings.LastIndexByte(id, '.'); i > 0 {
-		return id[:i]
-	}
-	return ""
-}
-
-// Lead returns the session started by a person that the given one works for, directly or not; the given one if
-// it works for none.
-func Lead(id string) string {
-	lead, _, _ := strings.Cut(id, ".")
-	return lead
-}
-
-// InFamily reports whether the session id is of, or works for it directly or not.
-func InFamily(of, id string) bool { return id == of || strings.HasPrefix(id, of+".") }
-
 // UUIDLabel is the label of a session with the UUID that a person or program has given it.
 const UUIDLabel = "session-id"
-
-// IsUUID reports whether a text has the form of a UUID in small letters.
-func IsUUID(text string) bool { return uuid.MatchString(text) }
-
-var uuid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // byUUID returns the id of the session with a UUID: the first one, since forks have the labels of theirs.
 func byUUID(ctx context.Context, s Store, text string) (id string, err error) {
@@ -149,41 +127,42 @@ func byUUID(ctx context.Context, s Store, text string) (id string, err error) {
 	return id, nil
 }
 
-// Resolve returns the id of the session that a person means: a whole id, the beginning or end of exactly one,
-// the UUID in its label [UUIDLabel], or "last" for the most recently changed session that has messages and was not spawned by another. The error
-// wraps [fs.ErrNotExist] if there is none, and names the candidates if there are several.
-func Resolve(ctx context.Context, s Store, text string) (string, error) {
-	if text == "" {
+// Resolve returns the id of the session that a person means by name: a whole id, the beginning or end of exactly
+// one, the UUID in its label [UUIDLabel], or "last" for the most recently changed session that has messages and
+// was not spawned by another. The error wraps [fs.ErrNotExist] if there is none, and names the candidates if
+// there are several.
+func Resolve(ctx context.Context, s Store, name string) (string, error) {
+	if name == "" {
 		return "", missing(`no session is named; "last" is the one used last`)
 	}
-	if text == "last" {
+	if name == "last" {
 		return last(ctx, s)
 	}
-	if lower := strings.ToLower(text); IsUUID(lower) {
+	if lower := strings.ToLower(name); text.IsUUID(lower) {
 		return byUUID(ctx, s, lower)
 	}
-	if IsID(text) { // there may be very many others
-		if _, err := s.Usage(ctx, text); err == nil {
-			return text, nil
+	if IsID(name) { // there may be very many others
+		if _, err := s.Usage(ctx, name); err == nil {
+			return name, nil
 		}
 	}
 	ids, err := s.IDs(ctx)
 	if err != nil {
 		return "", fmt.Errorf("find session: %w", err)
 	}
-	if slices.Contains(ids, text) {
-		return text, nil
+	if slices.Contains(ids, name) {
+		return name, nil
 	}
-	ids = slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, text) && !strings.HasSuffix(id, text) })
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, name) && !strings.HasSuffix(id, name) })
 	switch n := len(ids); {
 	case n == 0:
-		return "", missing(fmt.Sprintf("no session matches %q; see 'inspan sessions list'", text))
+		return "", missing(fmt.Sprintf("no session matches %q; see 'inspan sessions list'", name))
 	case n == 1:
 		return ids[0], nil
 	case n > 5:
-		return "", fmt.Errorf("find session: %q matches %d sessions, the last ones are %s", text, n, strings.Join(ids[n-5:], ", "))
+		return "", fmt.Errorf("find session: %q matches %d sessions, the last ones are %s", name, n, strings.Join(ids[n-5:], ", "))
 	}
-	return "", fmt.Errorf("find session: %q matches several: %s", text, strings.Join(ids, ", "))
+	return "", fmt.Errorf("find session: %q matches several: %s", name, strings.Join(ids, ", "))
 }
 
 func last(ctx context.Context, s Store) (string, error) {

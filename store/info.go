@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/base/text"
 )
 
@@ -31,7 +32,7 @@ type Info struct {
 // NewInfo returns the facts about a session that its id reveals before it has events.
 func NewInfo(id string) Info {
 	at := created(id)
-	return Info{ID: id, Parent: Parent(id), Created: at, Modified: at, Empty: true}
+	return Info{ID: id, Parent: kin.Parent(id), Created: at, Modified: at, Empty: true}
 }
 
 // Add updates the summary with the next event. A store that knows the events need only add, in order: the first

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -49,7 +51,7 @@ var (
 func (m *Memory) Create(context.Context) (Log, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.create(event.NewMemory, nil)
+	return m.create(func(id string) *event.Memory { return event.NewMemory(id) }, nil)
 }
 
 // create makes a session from what begin returns for its id. The caller holds m.mu.
@@ -147,9 +149,15 @@ func (m *Memory) Fork(ctx context.Context, id string, seq uint64) (Log, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.create(func(fork string) *event.Memory {
-		return event.MemoryFrom(fork, events, event.Forked{From: id, Seq: uint64(len(events))})
-	}, blobs)
+	return m.create(func(fork string) *event.Memory { return forked(fork, id, events) }, blobs)
+}
+
+// forked returns the log of a session that begins with events of another.
+func forked(id, from string, events []event.Event) *event.Memory {
+	last := uint64(len(events))
+	return event.NewMemory(id, append(slices.Clip(events), event.Event{
+		Seq: last + 1, Time: time.Now().UTC().Truncate(time.Millisecond), Session: id, Body: event.Forked{From: from, Seq: last},
+	})...)
 }
 
 // copied returns the content of a session up to seq, or all of it if seq is 0.
@@ -189,8 +197,7 @@ func (m *Memory) Branch(ctx context.Context, id, parent, name string) (l Log, is
 	if err != nil {
 		return nil, false, err
 	}
-	log := event.MemoryFrom(child, events, event.Forked{From: id, Seq: uint64(len(events))})
-	return m.put(child, &kept{log: log, blobs: blobs}), true, nil
+	return m.put(child, &kept{log: forked(child, id, events), blobs: blobs}), true, nil
 }
 
 // IDs implements [Store].
@@ -305,7 +312,7 @@ func (m *Memory) Remove(_ context.Context, id string) error {
 	if m.sessions[id] == nil {
 		return fmt.Errorf("remove session %q: %w", id, fs.ErrNotExist)
 	}
-	mine := func(other string, _ *kept) bool { return InFamily(id, other) }
+	mine := func(other string, _ *kept) bool { return kin.In(id, other) }
 	for other, k := range m.sessions {
 		if mine(other, k) && k.holder != nil {
 			return fmt.Errorf("remove session %q: %w", id, k.busy(other))
@@ -446,7 +453,7 @@ func (k *kept) Put(ctx context.Context, r io.Reader) (string, error) {
 		return "", fmt.Errorf("put blob: %w", err)
 	}
 	sum := sha256.Sum256(data)
-	name := tool.BlobName(sum[:])
+	name := keep.BlobName(sum[:])
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.blobs == nil {

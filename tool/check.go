@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // ErrInvalid says that arguments fit the schema of a tool but can't work, such as a malformed address. See
@@ -223,23 +225,23 @@ func (f *fitter) fit(path string, s *jsonschema.Schema, v any) any {
 }
 
 // fitEnum returns the value of an enum that a text stands for.
-func (f *fitter) fitEnum(path string, values []any, text string) any {
+func (f *fitter) fitEnum(path string, values []any, given string) any {
 	var names []string
 	for _, value := range values {
 		name, ok := value.(string)
-		if !ok || name == text {
-			return text // the validator looks at others
+		if !ok || name == given {
+			return given // the validator looks at others
 		}
-		if names = append(names, name); loose(name) == loose(text) {
+		if names = append(names, name); loose(name) == loose(given) {
 			return name
 		}
 	}
 	hint := ""
-	if near := Nearest(text, names); near != "" {
+	if near := text.Nearest(given, names); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
-	f.problem(path, "%.40q is none of %s%s", text, strings.Join(names, ", "), hint)
-	return text
+	f.problem(path, "%.40q is none of %s%s", given, strings.Join(names, ", "), hint)
+	return given
 }
 
 // loose returns a text without the details in which values of one enum never differ.
@@ -291,7 +293,7 @@ func (f *fitter) fitField(path string, s *jsonschema.Schema, m map[string]any, n
 	case s.PatternProperties != nil || s.AdditionalProperties == nil:
 	case s.AdditionalProperties.Not == nil:
 		m[name] = f.fit(join(path, name), s.AdditionalProperties, m[name])
-	case f.lenient && Nearest(name, slices.Collect(maps.Keys(s.Properties))) == "":
+	case f.lenient && text.Nearest(name, slices.Collect(maps.Keys(s.Properties))) == "":
 		delete(m, name)
 	default:
 		f.unknown(path, s, name)
@@ -304,7 +306,7 @@ func (f *fitter) unknown(path string, s *jsonschema.Schema, name string) {
 	if len(names) == 0 {
 		hint = "there are no fields"
 	}
-	if near := Nearest(name, names); near != "" {
+	if near := text.Nearest(name, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	f.problem(path, "unknown field %q; %s", name, hint)

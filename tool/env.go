@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"strings"
 	"time"
 )
 
@@ -138,30 +137,6 @@ type Files interface {
 	Change(ctx context.Context, c Change) error
 }
 
-// Content holds the known facts about the content of a file.
-type Content string
-
-// Contents.
-const (
-	ContentUnknown Content = ""       // it can't be told: it is not a regular file, too big, or can't be read
-	ContentNone    Content = "none"   // there is no such file
-	ContentPlain   Content = "plain"  // there is no secret in it
-	ContentSecret  Content = "secret" // there may be one
-	ContentOwn     Content = "own"    // the session has made it
-)
-
-// Looker is an optional interface of [Files]: it tells whether a file with the name of a secret holds one.
-type Looker interface {
-	// Look describes the file or folder at a resolved path. It follows no link and never blocks.
-	Look(path string) Content
-}
-
-// Opener is an optional interface of [Files] that keep sensitive places closed.
-type Opener interface {
-	// Opened returns the same files with the sensitive places of p open.
-	Opened(p Pass) Files
-}
-
 // Pass lists the sensitive places that a call may reach.
 type Pass struct {
 	// All opens everything except the harness's own files and places that people's rules close.
@@ -207,22 +182,11 @@ func Digest(data []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// BlobName returns the name of a blob with this SHA-256; see [Blobs].
-func BlobName(sum []byte) string { return "sha256-" + hex.EncodeToString(sum) }
-
 // Procs starts processes. Safe for concurrent use.
 type Procs interface {
 	// Start starts a command in a process group of its own. When ctx is done the whole group gets SIGTERM, and
 	// SIGKILL two seconds later. The error wraps [fs.ErrNotExist] if the program or directory does not exist.
 	Start(ctx context.Context, c Command) (Process, error)
-}
-
-// Readier is an optional interface of [Procs] that need time to prepare before the first command runs in a box,
-// or the first one after a while.
-type Readier interface {
-	// Ready prepares boxes soon, in the background, so that commands with the same box start sooner. Others are
-	// not affected. Without arguments, it begins no further preparations.
-	Ready(boxes ...Box)
 }
 
 // Command describes a process to start.
@@ -244,7 +208,7 @@ type Command struct {
 	// TTY gives the process a terminal of this size, as its standard streams and its controlling terminal: Stdin is
 	// the typed input, Output the screen. The variable TERM names its capabilities. Zero means no terminal.
 	TTY TTY
-	// Keep says that the process may outlive this program, see [Keepable]: ports on which it listens in a
+	// Keep says that the process may outlive this program: ports on which it listens in a
 	// network of its own can be reached at the same ports of this machine's loopback addresses from now on, and
 	// only from this machine.
 	Keep bool
@@ -254,16 +218,6 @@ type Command struct {
 	// Pass lists the sensitive places it may reach. With All and a nil Env it gets the person's environment
 	// without the keys of the harness. Judging sets it.
 	Pass Pass
-}
-
-// Exported formats variables as in [Command.Vars], one per line, for people and judges: line ends in values
-// become \n.
-func Exported(vars []string) string {
-	lines := make([]string, len(vars))
-	for i, kv := range vars {
-		lines[i] = strings.NewReplacer("\\", `\\`, "\n", `\n`).Replace(kv)
-	}
-	return strings.Join(lines, "\n")
 }
 
 // TTY is the size of a terminal.
@@ -287,26 +241,6 @@ type Process interface {
 	Kill()
 }
 
-// Leaver is an optional interface of a [Process] that knows whether descendants remain, so that processes
-// without any need not be remembered.
-type Leaver interface {
-	// Left waits for the end of the process and reports whether Kill still has descendants to end.
-	Left() bool
-}
-
-// Keepable is an optional interface of a [Process] that can outlive the program that started it.
-type Keepable interface {
-	// Keep lets the process and its descendants continue inside their sandbox when this program ends. Their
-	// later output is written to the file output, up to a limit; their standard input ends. Keep first calls
-	// register with the process's identity: if that fails they are not kept. After Keep, Wait returns an error
-	// and Kill does nothing; [Kept] says how to end them.
-	//
-	// Ports on which they listen in a network of their own, now or later, can be reached at the same ports of
-	// this machine's loopback addresses until they end. Keep returns the current ports; without a network of
-	// their own, none.
-	Keep(output string, register func(Kept) error) ([]Port, error)
-}
-
 // Port is one port on which a kept process listens inside its sandbox.
 type Port struct {
 	Number int    `json:"port,omitempty"`  // 0: the error is about all of them
@@ -322,26 +256,6 @@ func (p Port) String() string {
 		return p.Error
 	}
 	return fmt.Sprintf("port %d can't be reached from outside of the sandbox: %s", p.Number, p.Error)
-}
-
-// Kept identifies a process that outlives the program that started it, with all its descendants.
-type Kept struct {
-	PID  int    `json:"pid"`  // of the keeper, which ends them all when it is told to end
-	Mark string `json:"mark"` // tells this process from others that had or will have its PID
-}
-
-// Refuser is an optional interface of a [Process] that can report what its sandbox blocked.
-type Refuser interface {
-	// Refused lists, in words for people and models, what the sandbox blocked or undid. It is complete once the
-	// process and its descendants have ended.
-	Refused() []string
-}
-
-// Fetcher is an optional interface of a [Process] that may fetch from package registries.
-type Fetcher interface {
-	// Fetched returns the number of its requests to registries, by host. It is complete once the process and
-	// its descendants have ended.
-	Fetched() map[string]int
 }
 
 // History is the conversation and the calls of a session, including the parts that the model no longer sees. Safe

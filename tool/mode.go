@@ -3,6 +3,8 @@ package tool
 import (
 	"fmt"
 	"strings"
+
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // Mode is a permission mode: it says which calls of a session run without approval. The empty mode means that
@@ -49,7 +51,7 @@ func (m Mode) Check() error {
 		names = append(names, string(mode))
 	}
 	hint := ""
-	if near := Nearest(string(m), names); near != "" {
+	if near := text.Nearest(string(m), names); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
 	last := len(names) - 1

@@ -9,17 +9,14 @@
 //
 // # Compatibility
 //
-// Interfaces keep their methods. An optional ability of an implementation is an interface of its own, such as
-// [Opener] or [Leaver]. New fields have a zero value with which a tool, a call or a verdict means what it meant
-// before.
+// Interfaces keep their methods; further abilities of an implementation become optional interfaces. New fields
+// have a zero value with which a tool, a call or a verdict means what it meant before.
 package tool
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -138,14 +135,6 @@ func (t Tool) offered() (json.RawMessage, string) {
 // Seen returns the digest of a file when the session last read or wrote it, by resolved path; ok is false if it
 // did neither. Nil has seen no file. Safe for concurrent use.
 type Seen func(path string) (digest string, ok bool)
-
-// SeenIn returns a Seen for digests by path. The map must not be changed afterwards.
-func SeenIn(digests map[string]string) Seen {
-	return func(path string) (string, bool) {
-		digest, ok := digests[path]
-		return digest, ok
-	}
-}
 
 // Digest calls s. It is safe to call on a nil Seen.
 func (s Seen) Digest(path string) (digest string, ok bool) {
@@ -383,12 +372,6 @@ const (
 	Question EffectKind = "question" // asks the person Text: it waits for an answer in every mode, and nothing else happens
 )
 
-// Inside reports whether path is dir or below it. Both must be resolved. Nothing is inside an empty dir.
-func Inside(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return dir != "" && err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
-}
-
 // NoEffects is the Effects of a tool that touches nothing outside of itself.
 func NoEffects(context.Context, *Call) ([]Effect, error) { return nil, nil }
 
@@ -401,11 +384,4 @@ func ReadOnly(effects []Effect) bool {
 		}
 	}
 	return true
-}
-
-// Key returns an idempotency key: the same for every try of a call, and for no other call of any session. It is
-// made of the session, the number of the event that requested the call, and the call's id within that event.
-// The key reveals none of them.
-func Key(session string, event uint64, id string) string {
-	return Digest(fmt.Appendf(nil, "%s\x00%d\x00%s", session, event, id))
 }

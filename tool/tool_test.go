@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/inspan/inspan/internal/kernel/hold"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -43,8 +44,8 @@ func TestKey(t *testing.T) {
 		"s1", 1,
 		"c",
 	}, {"s", 11, "c"}, {"s", 1, "1c"}, {"", 0, ""}, {"s\x001", 1, "c"}} {
-		key := tool.Key(c.session, c.event, c.id)
-		if other, taken := seen[key]; taken || key != tool.Key(c.session, c.event, c.id) || len(key) != 32 {
+		key := hold.Key(c.session, c.event, c.id)
+		if other, taken := seen[key]; taken || key != hold.Key(c.session, c.event, c.id) || len(key) != 32 {
 			t.Errorf("%q of %+v is that of %s", key, c, other)
 		}
 		seen[key] = c.session + c.id
@@ -59,7 +60,7 @@ func TestExported(t *testing.T) {
 		`A=1\\nB=2`:      {`A=1\nB=2`},
 		"A=1\nB=2\nC=\t": {"A=1", "B=2", "C=\t"},
 	} {
-		if got := tool.Exported(vars); got != want {
+		if got := hold.Exported(vars); got != want {
 			t.Errorf("%q: %q, want %q", vars, got, want)
 		}
 	}

@@ -53,7 +53,7 @@ func (c *checker) step(s Step, at string, sc *scope, beside []Step) {
 	case KindWait:
 		c.wait(s, at)
 	default:
-		c.add(join(at, "kind"), fmt.Sprintf("there is no kind %q", s.Kind), remedyFor(string(s.Kind), strings.Split(list(Kinds()), ", ")))
+		c.add(join(at, "kind"), fmt.Sprintf("there is no kind %q", s.Kind), remedyFor(string(s.Kind), strings.Split(list(kinds()), ", ")))
 	}
 }
 

@@ -324,7 +324,7 @@ func (p piecework) within(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !tool.Inside(root, real) {
+	if !text.Inside(root, real) {
 		return "", fmt.Errorf("%s leads out of the workspace", path)
 	}
 	return real, nil

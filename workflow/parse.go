@@ -72,16 +72,6 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Named returns the name of the workflow in a file; ok is false if no workflow can be in a file with that name.
-func Named(file string) (name string, ok bool) {
-	for _, ext := range []string{".yaml", ".js"} {
-		if name, ok = strings.CutSuffix(filepath.Base(file), ext); ok {
-			return name, name != "" && !strings.HasPrefix(name, ".")
-		}
-	}
-	return "", false
-}
-
 // Source finds the file of a workflow by its name.
 type Source func(name string) (file string, data []byte, err error)
 
@@ -315,9 +305,9 @@ func (r *reader) step(n *yaml.Node, at string) map[string]any {
 	kind, id := Kind(""), at[strings.LastIndexByte(at, '.')+1:]
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if v := n.Content[i+1]; n.Content[i].Value == "kind" {
-			if kind = Kind(v.Value); !slices.Contains(Kinds(), kind) {
+			if kind = Kind(v.Value); !slices.Contains(kinds(), kind) {
 				r.add(v, join(at, "kind"), fmt.Sprintf("there is no kind %q", text.Short(v.Value, 60)),
-					remedyFor(v.Value, strings.Split(list(Kinds()), ", ")))
+					remedyFor(v.Value, strings.Split(list(kinds()), ", ")))
 				return map[string]any{"id": id}
 			}
 		}

@@ -90,15 +90,15 @@ const (
 	KindWait     Kind = "wait"     // waits for a time, a file or a webhook
 )
 
-// Kinds lists them all.
-func Kinds() []Kind {
+// kinds lists them all.
+func kinds() []Kind {
 	return []Kind{KindAgent, KindRun, KindCheck, KindApproval, KindLoop, KindEach, KindWorkflow, KindTool, KindWait}
 }
 
 // Step is one step. Its kind decides which fields apply.
 type Step struct {
 	ID    string `json:"id"`              // a letter, then letters, digits, - and _; unique in its list
-	Kind  Kind   `json:"kind"`            // what it does, see Kinds
+	Kind  Kind   `json:"kind"`            // what it does, see the constants
 	Title string `json:"title,omitempty"` // for people
 	// Needs are the steps that must succeed before this one begins. Nil means the one above. Empty means none.
 	Needs []string `json:"needs,omitzero"`

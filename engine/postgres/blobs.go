@@ -16,6 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -83,7 +84,7 @@ func (b blobs) stored(ctx context.Context, r io.Reader, add func(c *content, obj
 	if err := add(c, object); err != nil {
 		return "", err
 	}
-	return tool.BlobName(c.digest), nil
+	return keep.BlobName(c.digest), nil
 }
 
 // upload uploads a blob to the bucket, unless the database knows it already; then the name is empty. The object
@@ -260,7 +261,7 @@ type checked struct {
 func (c *checked) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.sum.Write(p[:n])
-	if errors.Is(err, io.EOF) && tool.BlobName(c.sum.Sum(nil)) != c.name {
+	if errors.Is(err, io.EOF) && keep.BlobName(c.sum.Sum(nil)) != c.name {
 		return n, fmt.Errorf("%s: %w", c.name, errBlob)
 	}
 	return n, err

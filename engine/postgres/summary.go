@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/store"
 )
 
@@ -29,7 +30,7 @@ func changes(id string, bodies []event.Body) pgx.NamedArgs {
 			args["start"] = i
 		case event.Opened:
 			args["opened"], args["root"], args["labels"] = true, clean(info.Root), cleaned(info.Labels)
-			if info.Parent != store.Parent(id) {
+			if info.Parent != kin.Parent(id) {
 				args["parent"] = clean(info.Parent)
 			}
 		case event.Said:

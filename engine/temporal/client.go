@@ -17,6 +17,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/store"
 )
 
@@ -85,7 +86,7 @@ func (c *Client) Send(ctx context.Context, session string, input event.Body) err
 	if err := c.append(ctx, session, input, nil); err != nil {
 		return err
 	}
-	return c.Wake(ctx, session, event.Key(input))
+	return c.Wake(ctx, session, loop.Key(input))
 }
 
 // append appends an input, if the session accepts it in its current state.
@@ -156,7 +157,7 @@ func (c *Client) Approve(ctx context.Context, session string, d event.Decided) e
 		}
 		return fmt.Errorf("approve question %d of session %s: %w", d.Question, session, ErrNoQuestion)
 	})
-	if err != nil && !c.took(ctx, session, event.Key(d)) {
+	if err != nil && !c.took(ctx, session, loop.Key(d)) {
 		return err
 	}
 	return c.decided(ctx, session, d)
@@ -164,7 +165,7 @@ func (c *Client) Approve(ctx context.Context, session string, d event.Decided) e
 
 // decided wakes a session with an answer from its log.
 func (c *Client) decided(ctx context.Context, session string, d event.Decided) error {
-	err := c.update(ctx, session, ApproveUpdate, event.Key(d), Answered{Question: d.Question})
+	err := c.update(ctx, session, ApproveUpdate, loop.Key(d), Answered{Question: d.Question})
 	var refused *temporal.ApplicationError
 	if errors.As(err, &refused) && refused.Type() == noQuestion {
 		return c.Wake(ctx, session, "") // the workflow has not heard of the question
@@ -178,7 +179,7 @@ func (c *Client) took(ctx context.Context, session, key string) bool {
 		if err != nil {
 			return false
 		}
-		if key != "" && event.Key(e.Body) == key {
+		if key != "" && loop.Key(e.Body) == key {
 			return true
 		}
 	}

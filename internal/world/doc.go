@@ -4,6 +4,7 @@
 // Begin with sandbox, whose doc.go lists its subpackages: nothing else starts processes.
 //
 //	sandbox   files, processes and their boxes; it and its keepers start all processes
+//	ability   what processes of the sandbox can do beyond tool.Process
 //	snapshot  checkpoints of a workspace, stored outside of it
 //	web       readable web pages, and search engines
 //	lsp       language servers

@@ -13,8 +13,8 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/inspan/inspan/internal/models/catalog"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/catalog"
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 

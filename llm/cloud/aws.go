@@ -35,7 +35,9 @@ type AWS struct {
 	Region string
 	// Service the request is signed for; empty means "bedrock".
 	Service string
-	// Credentials returns the keys to sign with, once for each request; nil means [LocalAWS].
+	// Credentials returns the keys to sign with, once for each request. Nil means those of this machine, from
+	// AWS_BEARER_TOKEN_BEDROCK, else AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, else the keys of
+	// the profile AWS_PROFILE.
 	Credentials func(ctx context.Context) (Credentials, error)
 	// HTTP sends the requests; nil means [http.DefaultTransport].
 	HTTP http.RoundTripper
@@ -68,7 +70,7 @@ func (a *AWS) RoundTrip(r *http.Request) (*http.Response, error) {
 func (a *AWS) sign(r *http.Request, now time.Time) (*http.Request, error) {
 	credentials := a.Credentials
 	if credentials == nil {
-		credentials = LocalAWS
+		credentials = localAWS
 	}
 	c, err := credentials(r.Context())
 	if err != nil {

@@ -243,7 +243,7 @@ aws_secret_access_key = x
 			for k, v := range c.env {
 				t.Setenv(k, v)
 			}
-			got, err := LocalAWS(t.Context())
+			got, err := localAWS(t.Context())
 			if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 				t.Errorf("got %+v, %v, want %+v, %q", got, err, c.want, c.err)
 			}

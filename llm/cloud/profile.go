@@ -13,12 +13,12 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// LocalAWS returns the credentials of this machine: AWS_BEARER_TOKEN_BEDROCK; else AWS_ACCESS_KEY_ID,
+// localAWS returns the credentials of this machine: AWS_BEARER_TOKEN_BEDROCK; else AWS_ACCESS_KEY_ID,
 // AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; else the keys of the profile AWS_PROFILE, or "default", in
 // ~/.aws/credentials or ~/.aws/config, or in the files that AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE name.
 // Everything is read again each time, so that keys renewed by other programs are found. For a profile that only
 // describes how to get keys (SSO, roles, processes) it returns an error that says so.
-func LocalAWS(context.Context) (Credentials, error) {
+func localAWS(context.Context) (Credentials, error) {
 	if token := os.Getenv("AWS_BEARER_TOKEN_BEDROCK"); token != "" {
 		return Credentials{Bearer: token}, nil
 	}

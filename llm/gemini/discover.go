@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/models/catalog"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/catalog"
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 

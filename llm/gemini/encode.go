@@ -143,7 +143,7 @@ func (e *encoder) config(maxOutput int, effort string) {
 		switch {
 		case effort == "":
 		case e.gen >= 3:
-			e.Raw(`,"thinkingLevel":`).Str(strings.ToUpper(llm.EffortUpTo("high", effort)))
+			e.Raw(`,"thinkingLevel":`).Str(strings.ToUpper(wire.EffortUpTo("high", effort)))
 		default:
 			e.Raw(`,"thinkingBudget":`).Int(budget(effort))
 		}

@@ -26,7 +26,7 @@ func encode(info llm.Info, req llm.Request) []byte {
 	e.Raw(`{"model":`).Str(info.Model).Raw(`,"stream":true,"truncate":false,"shift":false`)
 	// Levels are for gpt-oss; other reasoning models think unasked, and models that don't reason refuse the field.
 	if req.Effort != "" && strings.HasPrefix(info.Model, "gpt-oss") {
-		e.Raw(`,"think":`).Str(llm.EffortUpTo("high", req.Effort))
+		e.Raw(`,"think":`).Str(wire.EffortUpTo("high", req.Effort))
 	}
 	e.options(info, req.MaxOutput)
 	e.tools(req.Tools)

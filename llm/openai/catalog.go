@@ -3,8 +3,8 @@ package openai
 import (
 	"regexp"
 
+	"github.com/inspan/inspan/internal/models/catalog"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/catalog"
 )
 
 // known returns the price book's entry for a model of OpenAI's own API.

@@ -3,7 +3,6 @@ package openai
 import (
 	"strings"
 
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
@@ -44,9 +43,9 @@ func knownEffort(id, word string) string {
 	name := id[strings.LastIndexByte(id, '/')+1:]
 	late := strings.HasPrefix(name, "gpt-5.") && !strings.HasPrefix(name, "gpt-5.1")
 	if late || strings.HasPrefix(name, "gpt-6") || strings.HasPrefix(name, "gpt-5.1-codex-max") {
-		return llm.EffortUpTo("xhigh", word)
+		return wire.EffortUpTo("xhigh", word)
 	}
-	return llm.EffortUpTo("high", word)
+	return wire.EffortUpTo("high", word)
 }
 
 // ownEffort: OpenAI refuses the field for models that do not reason and, since GPT-5.4, together with tools:

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/repair"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -184,7 +185,7 @@ func (s *scanner) read(text string, cut bool) ([]llm.Call, bool) {
 	if strings.HasPrefix(text, "{") {
 		text = "[" + text
 	}
-	object, ok := llm.RepairArgs(`{"calls":` + text) // it adds closing brackets
+	object, ok := repair.Args(`{"calls":` + text) // it adds closing brackets
 	var list struct{ Calls []envelope }
 	if !ok || json.Unmarshal(object, &list) != nil || len(list.Calls) == 0 {
 		return nil, false
@@ -228,7 +229,7 @@ func (c *candidate) salvage(text string, cut bool) ([]llm.Call, bool) {
 // newCall returns a call with these arguments, which may be cut off.
 func newCall(name, raw string, cut bool) llm.Call {
 	if raw = strings.TrimSpace(raw); !cut {
-		if args, ok := llm.RepairArgs(raw); ok {
+		if args, ok := repair.Args(raw); ok {
 			return llm.Call{Name: name, Args: args}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/fault"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -186,7 +187,7 @@ func checkAhead(t *testing.T, seed uint64, p plan, l *ledger, log event.Log) {
 	for _, e := range events {
 		if b, ok := e.Body.(event.Ended); ok {
 			ends[b.Call]++
-			cut = cut || b.Outcome == event.OutcomeUnknown || b.Class == event.ErrorDiverged
+			cut = cut || b.Outcome == event.OutcomeUnknown || b.Class == fault.ErrorDiverged
 		}
 	}
 	for id, n := range ends {

@@ -15,6 +15,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/extend/tools"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -468,7 +469,7 @@ func TestOverflowCompacts(t *testing.T) {
 		t.Errorf("at most %d tokens were seen", most)
 	}
 	compacted := bodiesOf[event.Compacted](events)
-	if len(compacted) == 0 || compacted[0].Why != event.CompactOverflow || s.Status().Stopped.Reason != event.ReasonDone {
+	if len(compacted) == 0 || compacted[0].Why != loop.CompactOverflow || s.Status().Stopped.Reason != event.ReasonDone {
 		t.Errorf("%d compactions; stopped %+v", len(compacted), s.Status().Stopped)
 	}
 }
@@ -560,7 +561,7 @@ func TestRefusedCompactionBacksOff(t *testing.T) {
 		case event.Replied:
 			turn++
 		case event.Kept:
-			if b.Why != event.CompactWindow {
+			if b.Why != loop.CompactWindow {
 				continue
 			}
 			if last > 0 && turn-last < min(2*gap, 16) {
@@ -592,8 +593,8 @@ func TestNoCompactionCutsResults(t *testing.T) {
 		order  string
 		why    event.Compaction
 	}{
-		"refused": {false, 16_000, order, event.CompactOverflow},
-		"full":    {true, 60_000, order + strings.Repeat(" word", 30_000), event.CompactWindow},
+		"refused": {false, 16_000, order, loop.CompactOverflow},
+		"full":    {true, 60_000, order + strings.Repeat(" word", 30_000), loop.CompactWindow},
 	} {
 		t.Run(name, func(t *testing.T) {
 			agent, m := reading(t, tt.window)

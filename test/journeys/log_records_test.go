@@ -19,6 +19,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/fault"
 	"github.com/inspan/inspan/internal/safety/guard"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -76,33 +77,33 @@ func TestReviewsAreModelCalls(t *testing.T) {
 // TestFaultsHaveClasses checks that failed calls can be told apart without reading their texts.
 func TestFaultsHaveClasses(t *testing.T) {
 	for class, err := range map[event.ErrorClass]error{
-		event.ErrorNotFound:   &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrNotExist},
-		event.ErrorPermission: fmt.Errorf("change: %w", fs.ErrPermission),
-		event.ErrorTimeout:    os.ErrDeadlineExceeded,
-		event.ErrorNetwork:    &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
-		event.ErrorDisk:       &fs.PathError{Op: "write", Path: "/x", Err: syscall.ENOSPC},
-		event.ErrorTool:       errors.New("no luck"),
-		event.ErrorPanic:      nil,
-		event.ErrorExit:       nil,
-		event.ErrorArguments:  nil,
-		event.ErrorUnknown:    nil,
+		fault.ErrorNotFound:   &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrNotExist},
+		fault.ErrorPermission: fmt.Errorf("change: %w", fs.ErrPermission),
+		fault.ErrorTimeout:    os.ErrDeadlineExceeded,
+		fault.ErrorNetwork:    &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
+		fault.ErrorDisk:       &fs.PathError{Op: "write", Path: "/x", Err: syscall.ENOSPC},
+		fault.ErrorTool:       errors.New("no luck"),
+		fault.ErrorPanic:      nil,
+		fault.ErrorExit:       nil,
+		fault.ErrorArguments:  nil,
+		fault.ErrorUnknown:    nil,
 	} {
 		fails := tool.New("note", "", func(_ context.Context, _ *tool.Call, _ wordArgs) (tool.Result, error) {
-			if class == event.ErrorPanic {
+			if class == fault.ErrorPanic {
 				panic("boom")
 			}
 			code := 3
-			if class != event.ErrorExit {
+			if class != fault.ErrorExit {
 				return tool.Result{}, err
 			}
 			return tool.Result{Parts: llm.Say("it failed"), Exit: &code}, nil
 		})
 		fails.Effects = tool.NoEffects
 		call := oneNote
-		if class == event.ErrorArguments {
+		if class == fault.ErrorArguments {
 			call = `call: note {"wrod":"a"}`
 		}
-		if class == event.ErrorUnknown {
+		if class == fault.ErrorUnknown {
 			call = `call: nothing {"word":"a"}`
 		}
 		a := inspan.Agent{Model: scripted(t, call, "Done."), Mode: "yolo", Env: tool.Env{Root: "/w"}, Tools: []tool.Tool{fails}}

@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/tool"
@@ -208,7 +209,7 @@ func TestRefusedConversationIsHealed(t *testing.T) {
 			levels = append(levels, h.Level)
 		}
 	}
-	if diff := cmp.Diff([]event.Healing{event.HealReasoning, event.HealImages, event.HealCalls}, levels); diff != "" {
+	if diff := cmp.Diff([]event.Healing{loop.HealReasoning, loop.HealImages, loop.HealCalls}, levels); diff != "" {
 		t.Error(diff)
 	}
 	want := []llm.Message{

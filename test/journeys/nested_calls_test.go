@@ -14,6 +14,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/fault"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -304,7 +305,7 @@ func TestCallsThatDiverge(t *testing.T) {
 	events := collect(t, s.Run(t.Context(), event.Decided{Call: w.Call.ID, Allow: true, By: "me"}))
 	end := last[event.Ended](t, events)
 	if text := end.Parts.Text(); end.Outcome != event.OutcomeFailed ||
-		!strings.Contains(text, `it has left out the call note {"word":"try 1"}`) || end.Class != event.ErrorDiverged {
+		!strings.Contains(text, `it has left out the call note {"word":"try 1"}`) || end.Class != fault.ErrorDiverged {
 		t.Errorf("ended %s: %s", end.Outcome, text)
 	}
 }
@@ -327,7 +328,7 @@ func TestCallsThatAreLeftOut(t *testing.T) {
 	w := s.Status().Waiting[0]
 	events := collect(t, s.Run(t.Context(), event.Decided{Call: w.Call.ID, Allow: true, By: "me"}))
 	end := last[event.Ended](t, events)
-	if text := end.Parts.Text(); end.Class != event.ErrorDiverged || !strings.Contains(text, `it has left out the call pay {"word":"b"}`) ||
+	if text := end.Parts.Text(); end.Class != fault.ErrorDiverged || !strings.Contains(text, `it has left out the call pay {"word":"b"}`) ||
 		!strings.Contains(text, `- pay {"word":"b"}: `) {
 		t.Errorf("ended %s %q: %s", end.Outcome, end.Class, text)
 	}
@@ -625,7 +626,7 @@ func TestLeavingOutACall(t *testing.T) {
 			end = b
 		}
 	}
-	if end.Class != event.ErrorDiverged || !strings.Contains(end.Parts.Text(), `left out the call note {"word":"a"}`) {
+	if end.Class != fault.ErrorDiverged || !strings.Contains(end.Parts.Text(), `left out the call note {"word":"a"}`) {
 		t.Errorf("ended %s (%s): %s", end.Outcome, end.Class, end.Parts.Text())
 	}
 	if want := []string{"note a", "note b", "note c"}; !slices.Equal(l.runs, want[:len(l.runs)]) { // c was approved, and may run

@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/fault"
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 )
@@ -149,11 +150,11 @@ func TestStepsThatFail(t *testing.T) {
 		end, err := steps.Do(ctx, event.StepStarted{Step: "fails"}, func(context.Context) (event.StepEnded, error) {
 			return event.StepEnded{}, errors.New("no luck")
 		})
-		if err != nil || end.Outcome != event.OutcomeFailed || end.Error != "no luck" || end.Class != event.ErrorTool {
+		if err != nil || end.Outcome != event.OutcomeFailed || end.Error != "no luck" || end.Class != fault.ErrorTool {
 			t.Errorf("fails: %+v, %v", end, err)
 		}
 		end, err = steps.Do(ctx, event.StepStarted{Step: "panics"}, func(context.Context) (event.StepEnded, error) { panic("boom") })
-		if err != nil || end.Outcome != event.OutcomeFailed || end.Class != event.ErrorPanic {
+		if err != nil || end.Outcome != event.OutcomeFailed || end.Class != fault.ErrorPanic {
 			t.Errorf("panics: %+v, %v", end, err)
 		}
 		if _, err = steps.Do(ctx, event.StepStarted{}, nil); err == nil {
@@ -457,7 +458,9 @@ func TestStepsAskAgainInAFork(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := collect(t, log.Read(t.Context(), 0))
-	fork := event.MemoryFrom("f", whole, event.Forked{From: "s", Seq: uint64(len(whole))})
+	fork := event.NewMemory("f", append(slices.Clip(whole), event.Event{
+		Seq: uint64(len(whole)) + 1, Time: time.Now(), Session: "f", Body: event.Forked{From: "s", Seq: uint64(len(whole))},
+	})...)
 	s = open(t, &inspan.Agent{Unattended: true, Program: inspan.Program{Run: program}}, fork)
 	for _, inputs := range [][]event.Body{nil, {event.Said{}}} { // what the original was about ends here first
 		if err := (&inspan.Conductor{Session: s}).Run(t.Context(), inputs...); err != nil {

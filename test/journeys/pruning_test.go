@@ -10,6 +10,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -39,7 +40,7 @@ func cutShort(t *testing.T, history bool) {
 		t.Fatalf("pruned %d times, compacted %d times", len(pruned), len(bodiesOf[event.Compacted](events)))
 	}
 	for _, p := range pruned {
-		if p.Why != event.PruneWindow || p.Before <= 45_000 || p.After > 45_000*3/4 {
+		if p.Why != loop.PruneWindow || p.Before <= 45_000 || p.After > 45_000*3/4 {
 			t.Errorf("%+v", p)
 		}
 	}
@@ -77,7 +78,7 @@ func TestColdPromptIsCutShort(t *testing.T) {
 				t.Fatalf("after %v pruned %d times", tc.pause, len(pruned))
 			}
 			for _, p := range pruned {
-				if p.Why != event.PruneCold || p.Before-p.After < 20_000 {
+				if p.Why != loop.PruneCold || p.Before-p.After < 20_000 {
 					t.Errorf("%+v", p)
 				}
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/redact"
 	"github.com/inspan/inspan/internal/safety/secret"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -318,7 +319,7 @@ func BenchmarkRedactedDelta(b *testing.B) {
 			v := secret.Vault{Key: []byte(testKey)}
 			v.Add("DEPLOY_TOKEN", deploys)
 			for b.Loop() {
-				event.MapText(body, v.Redact)
+				redact.MapText(body, v.Redact)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/hold"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -39,7 +40,7 @@ func leading(box tool.Box, last string, started *[]string) tool.Tool {
 		if wordOf(c.Args) == last {
 			defer func() { once.Do(func() { close(judged) }) }()
 		}
-		in := tool.Effect{Kind: tool.Execute, Text: wordOf(c.Args), Dir: c.Cwd, Vars: tool.Exported(vars)}
+		in := tool.Effect{Kind: tool.Execute, Text: wordOf(c.Args), Dir: c.Cwd, Vars: hold.Exported(vars)}
 		if strings.HasPrefix(in.Text, "here") { // no directory changes what it does
 			in.Dir = ""
 		}

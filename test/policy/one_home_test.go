@@ -37,7 +37,7 @@ func twin(n ast.Node) (rooms []string, what string) {
 	case *ast.SelectorExpr:
 		switch name := selected(n); name {
 		case "utf8.RuneStart": // cutting; the others map offsets, cut lines, or can't import text
-			return append(texts, "tool", "internal/testkit/fake", "internal/world/lsp", "internal/extend/recall"), name
+			return append(texts, "internal/testkit/fake", "internal/world/lsp", "internal/extend/recall"), name
 		case "unicode.Cf", "unicode.Variation_Selector", "unicode.Zs", "unicode.Other_Default_Ignorable_Code_Point":
 			return texts, name
 		case "syscall.Flock", "unix.Flock", "windows.LockFileEx":

@@ -29,11 +29,11 @@ var roles = []struct {
 	name    string
 	folders []string
 }{
-	{"vocabulary", []string{"llm", "tool", "event"}},
-	{"base", []string{"internal/base/...", "store"}},
+	{"base", []string{"internal/base/..."}},
+	{"vocabulary", []string{"llm", "tool", "event", "store"}},
 	{"safety", []string{"internal/safety/..."}},
 	{"world", []string{"internal/world/..."}},
-	{"models", []string{"llm/..."}},
+	{"models", []string{"internal/models/...", "llm/..."}},
 	{"kernel", []string{"internal/kernel/...", "."}},
 	{"view", []string{"internal/view/..."}},
 	{"extend", []string{"internal/extend/...", "mcptool", "files"}},

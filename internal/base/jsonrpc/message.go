@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // Error codes.
@@ -32,11 +32,11 @@ type Error struct {
 
 // Error returns the message and the data, shortened in the middle if it is long.
 func (e *Error) Error() string {
-	text := e.Message
+	message := e.Message
 	if data, err := json.Marshal(e.Data); err == nil && e.Data != nil {
-		text += " " + string(data)
+		message += " " + string(data)
 	}
-	head, tail, dropped := tool.Cut(strings.ToValidUTF8(text, "\ufffd"), maxError)
+	head, tail, dropped := text.CutMiddle(strings.ToValidUTF8(message, "\ufffd"), maxError)
 	if dropped == 0 {
 		return head
 	}

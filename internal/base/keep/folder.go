@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // ErrNoFolder says that a path is not a folder.
@@ -84,7 +84,7 @@ func Bare(err error) error {
 // or if that is a home or a folder above it.
 func Repository(dir string) string {
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
-		if home := Home(); at == filepath.Dir(at) || home != "" && tool.Inside(at, home) {
+		if home := Home(); at == filepath.Dir(at) || home != "" && text.Inside(at, home) {
 			return dir
 		}
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
@@ -96,7 +96,7 @@ func Repository(dir string) string {
 // ProjectFolders returns a folder and those above it up to the top of its repository.
 func ProjectFolders(dir string) []string {
 	top, out := Repository(dir), []string{dir}
-	for at := dir; at != top && tool.Inside(top, filepath.Dir(at)); {
+	for at := dir; at != top && text.Inside(top, filepath.Dir(at)); {
 		at = filepath.Dir(at)
 		out = append(out, at)
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // Installed returns the folders of a program given by paths, or found in the PATH of a home: the projects of its
@@ -128,13 +128,13 @@ func project(dir string) string {
 // person's home.
 func narrow(dir string) bool {
 	parent := filepath.Dir(dir)
-	return dir != parent && parent != filepath.Dir(parent) && !tool.Inside(dir, Home())
+	return dir != parent && parent != filepath.Dir(parent) && !text.Inside(dir, Home())
 }
 
 // below reports whether a folder is below the person's home, and not the home itself.
 func below(dir string) bool {
 	home := Home()
-	return dir != home && tool.Inside(home, dir)
+	return dir != home && text.Inside(home, dir)
 }
 
 func regular(path string) bool {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/extend/tools"
 	"github.com/inspan/inspan/internal/world/web"
 	"github.com/inspan/inspan/store"
@@ -95,7 +96,7 @@ func (s *Set) named(ctx context.Context, c *tool.Call, name string) (fixed strin
 			return "", nil
 		case own == kindFile && kind == kindFile:
 			below, err := tools.Resolve(ctx, c, place)
-			if path, failed := tools.Resolve(ctx, c, at); err == nil && failed == nil && tool.Inside(below, path) {
+			if path, failed := tools.Resolve(ctx, c, at); err == nil && failed == nil && text.Inside(below, path) {
 				return "", nil
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
@@ -22,7 +23,7 @@ const mostBody = 4000
 
 // asking returns the session that a call works for: that of the call, or the one above it.
 func asking(c *tool.Call) string {
-	if up := store.Parent(c.Session); up != "" {
+	if up := kin.Parent(c.Session); up != "" {
 		return up
 	}
 	return c.Session

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/extend/tools"
 	"github.com/inspan/inspan/tool"
 )
@@ -185,7 +186,7 @@ func (m *manifest) find(name string) (int, error) {
 	for _, s := range m.Sources[:min(len(m.Sources), 2000)] {
 		names = append(names, s.Name)
 	}
-	if near := tool.Nearest(name, names); near != "" {
+	if near := text.Nearest(name, names); near != "" {
 		return 0, fmt.Errorf("the corpus has no source %q; did you mean %q?", name, near)
 	}
 	return 0, fmt.Errorf("the corpus has no source %q; corpus_list tells their names", name)

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -159,7 +160,7 @@ func (r *reading) each(ctx context.Context, sources []int, do func(v *view) erro
 func (r *reading) openFile(ctx context.Context, i int) (fs.File, error) {
 	src := r.Sources[i]
 	files := r.call.Env.Files
-	if !slices.ContainsFunc(r.Roots, func(root string) bool { return tool.Inside(root, src.At) }) {
+	if !slices.ContainsFunc(r.Roots, func(root string) bool { return text.Inside(root, src.At) }) {
 		return nil, errors.New("it is not below what the corpus was opened with")
 	}
 	at, err := files.Resolve(ctx, src.At)

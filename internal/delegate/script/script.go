@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/kernel/hold"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
@@ -367,7 +368,7 @@ func (r *run) idle() error {
 	case r.rests != r.open || r.open > early+r.never:
 		return nil
 	case early > 0: // calls that must come before it were not made
-		return fmt.Errorf("%w: it has left out what it did as number %d", tool.ErrDiverged, r.next)
+		return fmt.Errorf("%w: it has left out what it did as number %d", hold.ErrDiverged, r.next)
 	case r.never > 0:
 		return ErrHeld
 	}

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/delegate/script"
+	"github.com/inspan/inspan/internal/kernel/hold"
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/internal/world/sandbox"
-	"github.com/inspan/inspan/tool"
 )
 
 func TestMain(m *testing.M) {
@@ -267,7 +267,7 @@ func TestDiverged(t *testing.T) {
 		return func() script.Answer { return script.Answer{Nth: 2} }
 	}
 	_, err := run(t, script.Script{Code: `await call("second")`, Call: second})
-	if !errors.Is(err, tool.ErrDiverged) {
+	if !errors.Is(err, hold.ErrDiverged) {
 		t.Error(err)
 	}
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -65,7 +67,7 @@ func (t *Team) finish(ctx context.Context, c *tool.Call, in finishArgs) (tool.Re
 	}
 	res, err := c.Do(ctx, checkTool, args)
 	if err != nil || res.Exit == nil || *res.Exit != 0 {
-		head, tail, dropped := tool.Cut(res.Parts.Text(), mostFailure)
+		head, tail, dropped := text.CutMiddle(res.Parts.Text(), mostFailure)
 		if dropped > 0 {
 			head += "\n[...]\n" + tail
 		}
@@ -78,7 +80,7 @@ func (t *Team) finish(ctx context.Context, c *tool.Call, in finishArgs) (tool.Re
 		return failed, fmt.Errorf("task %s is not done, as its check did not pass: %s", in.Task, why)
 	}
 	b := event.Tasked{
-		ID: in.Task, Action: event.TaskDone, By: c.Session, Call: c.ID, Text: in.Text, Check: in.Check, Taint: t.taintOf(c.Session),
+		ID: in.Task, Action: loop.TaskDone, By: c.Session, Call: c.ID, Text: in.Text, Check: in.Check, Taint: t.taintOf(c.Session),
 	}
 	if err := t.completes(ctx, b); err != nil {
 		return tool.Result{}, err

@@ -12,6 +12,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/view/team"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
@@ -126,7 +127,7 @@ func (t *Team) inspect(ctx context.Context, c inspan.Child) (tool.Result, error)
 		if err != nil {
 			return tool.Result{}, err
 		}
-		seen = seen || event.Outside(e.Body)
+		seen = seen || loop.Outside(e.Body)
 		if r, ok := e.Body.(event.Replied); ok {
 			if text := text.Short(r.Parts.Text(), 300); text != "" {
 				steps = append(steps, "says: "+text)

@@ -10,6 +10,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/world/worktree"
 	"github.com/inspan/inspan/tool"
 )
@@ -138,10 +139,10 @@ func (s step) diff() string {
 }
 
 // withoutMiddle omits the middle of a long text, and says so.
-func withoutMiddle(text string, limit int) string {
-	head, tail, dropped := tool.Cut(text, limit)
+func withoutMiddle(diff string, limit int) string {
+	head, tail, dropped := text.CutMiddle(diff, limit)
 	if dropped == 0 {
-		return text
+		return diff
 	}
 	return fmt.Sprintf("%s… %d bytes left out …\n%s", head, dropped, tail)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
 )
@@ -170,7 +171,7 @@ func (m *mailbox) read(ctx context.Context, log event.Log) error {
 // apply reads an event of the session's log.
 func (m *mailbox) apply(e event.Event) {
 	m.end = e.Seq
-	if key := event.Key(e.Body); key != "" {
+	if key := loop.Key(e.Body); key != "" {
 		if m.keys[key] {
 			return
 		}

@@ -415,7 +415,7 @@ func (t *Team) makeAgent(ctx context.Context, o Order, at inspan.Place) (*inspan
 	}
 	a.ShareSecrets(t.session)
 	st := t.session.Status()
-	a.Opening.Traceparent = event.SpanContext(st.Traceparent, st.Session, transcript.ChildSpan(at.ID))
+	a.Opening.Traceparent = text.SpanContext(st.Traceparent, st.Session, transcript.ChildSpan(at.ID))
 	return a, nil
 }
 

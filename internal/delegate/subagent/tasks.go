@@ -16,6 +16,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
@@ -283,7 +284,7 @@ func (t *Team) task(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result
 	case "tasks":
 		return t.tasks(), nil
 	case "add_task":
-		if b.ID, b.Action = "", event.TaskAdd; b.Text == "" {
+		if b.ID, b.Action = "", loop.TaskAdd; b.Text == "" {
 			return tool.Result{}, errors.New("text is empty")
 		}
 		b.After, b.Check = taskNumbers(in.After), strings.TrimSpace(in.Check)
@@ -295,9 +296,9 @@ func (t *Team) task(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result
 			b.For = to
 		}
 	case "edit_task":
-		b.Action, b.After, b.Check = event.TaskEdit, taskNumbers(in.After), strings.TrimSpace(in.Check)
+		b.Action, b.After, b.Check = loop.TaskEdit, taskNumbers(in.After), strings.TrimSpace(in.Check)
 	case "assign":
-		b.Action, b.Text = event.TaskAssign, ""
+		b.Action, b.Text = loop.TaskAssign, ""
 		if in.To != "" && in.To != "all" {
 			to, err := t.assignee(c.Session, in.To)
 			if err != nil {
@@ -306,11 +307,11 @@ func (t *Team) task(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result
 			b.For = to
 		}
 	case "claim":
-		b.Action, b.Text = event.TaskClaim, ""
+		b.Action, b.Text = loop.TaskClaim, ""
 	case "release":
-		b.Action, b.Text = event.TaskRelease, ""
+		b.Action, b.Text = loop.TaskRelease, ""
 	case "done":
-		b.Action, most = event.TaskDone, maxResult
+		b.Action, most = loop.TaskDone, maxResult
 	default:
 		return tool.Result{}, fmt.Errorf("there is no action %q; there are members, send, wait, tasks, add_task, edit_task, assign, claim, done, release, leave", in.Action)
 	}
@@ -320,7 +321,7 @@ func (t *Team) task(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result
 	if err := t.awaitEarlier(ctx, c); err != nil {
 		return tool.Result{}, err
 	}
-	if b.Action == event.TaskDone {
+	if b.Action == loop.TaskDone {
 		if err := t.completes(ctx, b); err != nil {
 			return tool.Result{}, err
 		}
@@ -429,7 +430,7 @@ func (t *Team) noteTasks(seq uint64, list inspan.Tasks) {
 
 // outcome describes the result of a change.
 func (t *Team) outcome(b event.Tasked, before, after inspan.Tasks) (tool.Result, error) {
-	if b.Action == event.TaskAdd {
+	if b.Action == loop.TaskAdd {
 		if after.Last > before.Last {
 			return tool.Text(fmt.Sprintf("It is task %d.", after.Last)), nil
 		}
@@ -449,31 +450,31 @@ func (t *Team) outcome(b event.Tasked, before, after inspan.Tasks) (tool.Result,
 		return tool.Result{}, fmt.Errorf("there is no task %q", b.ID)
 	case was.Done:
 		return tool.Result{}, fmt.Errorf("task %s is done, by %s", b.ID, t.holder(was.Holder, b.By))
-	case b.Action == event.TaskClaim && is.Holder == "" && is.For != "" && is.For != b.By:
+	case b.Action == loop.TaskClaim && is.Holder == "" && is.For != "" && is.For != b.By:
 		return tool.Result{}, fmt.Errorf("task %s is for %s", b.ID, t.holder(is.For, b.By))
-	case b.Action == event.TaskClaim && is.Holder == "" && len(after.WaitsFor(is)) == 0:
+	case b.Action == loop.TaskClaim && is.Holder == "" && len(after.WaitsFor(is)) == 0:
 		return tool.Result{}, fmt.Errorf("task %s can't be claimed before %s", b.ID, is.At.Format(time.DateTime))
-	case b.Action == event.TaskClaim && is.Holder == "":
+	case b.Action == loop.TaskClaim && is.Holder == "":
 		return tool.Result{}, fmt.Errorf("task %s waits for %s, which must be done first", b.ID, numbered(after.WaitsFor(is)))
-	case b.Action == event.TaskClaim && is.Holder != b.By:
+	case b.Action == loop.TaskClaim && is.Holder != b.By:
 		return tool.Result{}, fmt.Errorf("task %s is %s's already", b.ID, t.holder(is.Holder, b.By))
-	case b.Action == event.TaskClaim:
+	case b.Action == loop.TaskClaim:
 		return tool.Text("Task " + b.ID + " is yours: " + is.Text), nil
-	case b.Action == event.TaskAssign && b.By != t.session.ID():
+	case b.Action == loop.TaskAssign && b.By != t.session.ID():
 		return tool.Result{}, errors.New("only the agent that you work for assigns a task that exists; ask it with send")
-	case b.Action == event.TaskAssign:
+	case b.Action == loop.TaskAssign:
 		return tool.Text("Task " + b.ID + " is for " + cmp.Or(map[bool]string{true: "all"}[b.For == ""], t.holder(b.For, b.By)) + "."), nil
-	case b.Action == event.TaskEdit && is.By != b.By && b.By != t.session.ID():
+	case b.Action == loop.TaskEdit && is.By != b.By && b.By != t.session.ID():
 		return tool.Result{}, fmt.Errorf("task %s was added by %s", b.ID, t.holder(is.By, b.By))
-	case b.Action == event.TaskEdit:
+	case b.Action == loop.TaskEdit:
 		return tool.Text("Task " + b.ID + ": " + is.Text), nil
-	case b.Action != event.TaskClaim && is.Holder == "" && !is.Done && was.Holder == "":
+	case b.Action != loop.TaskClaim && is.Holder == "" && !is.Done && was.Holder == "":
 		return tool.Result{}, fmt.Errorf("task %s is nobody's; claim it first", b.ID)
-	case b.Action == event.TaskDone && !is.Done && is.Check != b.Check && (is.Holder == b.By || b.By == t.session.ID()):
+	case b.Action == loop.TaskDone && !is.Done && is.Check != b.Check && (is.Holder == b.By || b.By == t.session.ID()):
 		return tool.Result{}, fmt.Errorf("task %s is done once its check passes: %s", b.ID, is.Check)
-	case b.Action == event.TaskRelease && is.Holder != "", b.Action == event.TaskDone && !is.Done:
+	case b.Action == loop.TaskRelease && is.Holder != "", b.Action == loop.TaskDone && !is.Done:
 		return tool.Result{}, fmt.Errorf("task %s is not yours; it is %s's", b.ID, t.holder(is.Holder, b.By))
-	case b.Action == event.TaskRelease:
+	case b.Action == loop.TaskRelease:
 		return tool.Text("Task " + b.ID + " is open again."), nil
 	}
 	return tool.Text("Task " + b.ID + " is done."), nil

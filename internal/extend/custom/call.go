@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/world/ability"
 	"github.com/inspan/inspan/internal/world/changed"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -201,7 +202,7 @@ func after(text string) string {
 }
 
 func refused(p tool.Process) []string {
-	if r, is := p.(tool.Refuser); is {
+	if r, is := p.(ability.Refuser); is {
 		return r.Refused()
 	}
 	return nil

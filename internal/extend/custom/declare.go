@@ -14,7 +14,6 @@ import (
 
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/shell"
-	"github.com/inspan/inspan/tool"
 )
 
 const (
@@ -218,7 +217,7 @@ func object(data []byte, known ...string) (fields, error) {
 
 func unknown(name string, known []string) error {
 	hint := "the fields are " + strings.Join(known, ", ")
-	if near := tool.Nearest(name, known); near != "" {
+	if near := text.Nearest(name, known); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	return fmt.Errorf("there is no field %q; %s", text.Clip(name, 80), hint)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/kernel/hold"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -66,7 +67,7 @@ func try(ctx context.Context, own tool.Tool, env tool.Env, i int, t Test) (good 
 	limited, cancel := context.WithTimeout(ctx, mostTrial)
 	defer cancel()
 	res, failed := own.Run(limited, &tool.Call{
-		ID: "test", Key: tool.Key("test", uint64(i), own.Name), Name: own.Name, Args: args, Session: "test", Env: env, Cwd: env.Root,
+		ID: "test", Key: hold.Key("test", uint64(i), own.Name), Name: own.Name, Args: args, Session: "test", Env: env, Cwd: env.Root,
 		Progress: func(string) {}, Start: t.begin(),
 	})
 	if ctx.Err() != nil {

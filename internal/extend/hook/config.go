@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -191,7 +192,7 @@ func momentNames() []string {
 
 // nearest ends a sentence about an unknown name.
 func nearest(name string, known []string) string {
-	if near := tool.Nearest(name, known); near != "" {
+	if near := text.Nearest(name, known); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	return " (there are " + strings.Join(known, ", ") + ")"

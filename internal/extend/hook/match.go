@@ -10,6 +10,7 @@ import (
 
 	"github.com/dlclark/regexp2/v2"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/foreign"
 	"github.com/inspan/inspan/tool"
 )
@@ -104,17 +105,17 @@ func checkGlobs(text string, names []string) error {
 }
 
 // checkTools refuses names that no tool can have, as a hook for them would never run.
-func checkTools(text string, names []string) error {
+func checkTools(matcher string, names []string) error {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 	for _, name := range names {
 		if strings.Trim(name, letters+"*") != "" {
-			return fmt.Errorf("match %q: no tool is called %q; write a regular expression between slashes, as in /^bash$/", text, name)
+			return fmt.Errorf("match %q: no tool is called %q; write a regular expression between slashes, as in /^bash$/", matcher, name)
 		}
 		// Only Claude Code begins names with a capital letter.
-		if near := tool.Nearest(name, foreign.Names()); near != "" && near != name &&
+		if near := text.Nearest(name, foreign.Names()); near != "" && near != name &&
 			name[0] >= 'A' && name[0] <= 'Z' && !strings.Contains(name, "*") {
 			return fmt.Errorf("match %q: no tool is called %q; did you mean %q? To match a tool of that name, use /^%s$/",
-				text, name, near, name)
+				matcher, name, near, name)
 		}
 	}
 	return nil

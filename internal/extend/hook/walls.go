@@ -40,7 +40,7 @@ func (w Walls) Box(ctx context.Context, env tool.Env, mode tool.Mode, c Config) 
 	for _, s := range segments {
 		read = append(read, keep.Installed(s.Argv)...)
 		for _, e := range s.Effects { // the person has named the file that takes the output
-			if e.Kind == tool.Write && e.Path != "" && !tool.Inside(env.Root, e.Path) && redirected(s.Text, e.Path) {
+			if e.Kind == tool.Write && e.Path != "" && !text.Inside(env.Root, e.Path) && redirected(s.Text, e.Path) {
 				create(e.Path)
 				write = append(write, e.Path)
 			}
@@ -70,7 +70,7 @@ func (w Walls) out(ctx context.Context, env tool.Env, segments []shell.Segment) 
 	}
 	program := segments[0].Argv[0]
 	real, err := env.Files.Resolve(ctx, program)
-	return err == nil && filepath.IsAbs(program) && !tool.Inside(env.Root, real) && !env.Own(real, true) &&
+	return err == nil && filepath.IsAbs(program) && !text.Inside(env.Root, real) && !env.Own(real, true) &&
 		slices.Contains(w.Outside, program)
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/secret"
+	"github.com/inspan/inspan/internal/world/ability"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -197,7 +198,7 @@ func (p *program) awaitExit() {
 	p.end(p.withRefusals(err))
 	_ = p.into.CloseWithError(io.EOF) // never fails
 	_ = p.out.Close()
-	if l, ok := p.process.(tool.Leaver); !ok || l.Left() {
+	if l, ok := p.process.(ability.Leaver); !ok || l.Left() {
 		p.process.Kill()
 	}
 	p.cancel()
@@ -222,7 +223,7 @@ func (p *program) withRefusals(err error) error {
 
 // refused returns the accesses that the sandbox refused to the program.
 func (p *program) refused() []string {
-	if r, ok := p.process.(tool.Refuser); ok {
+	if r, ok := p.process.(ability.Refuser); ok {
 		return r.Refused()
 	}
 	return nil

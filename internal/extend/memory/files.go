@@ -14,8 +14,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/base/keep"
-
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 const (
@@ -45,7 +44,7 @@ func (s *Store) folder(scope Scope, create bool) (home, error) {
 	if err != nil {
 		return home{}, err
 	}
-	inside := s.Root != "" && dir != s.Root && tool.Inside(s.Root, dir)
+	inside := s.Root != "" && dir != s.Root && text.Inside(s.Root, dir)
 	if !inside {
 		if create {
 			if err := os.MkdirAll(dir, dirPerm(scope)); err != nil {

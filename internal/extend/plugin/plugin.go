@@ -28,7 +28,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/base/keep"
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // Plugin is an installed plugin, for reading only. Its texts are one line each, without hidden characters.
@@ -233,7 +233,7 @@ func missing(list []record, name string) error {
 	for _, r := range list {
 		names = append(names, r.Name)
 	}
-	if near := tool.Nearest(name, names); near != "" {
+	if near := text.Nearest(name, names); near != "" {
 		return fmt.Errorf("no plugin %q; did you mean %s?", name, near)
 	}
 	return fmt.Errorf("no plugin %q; 'inspan plugin list' lists the installed ones", name)

@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/inspan/inspan/internal/base/text"
-	"github.com/inspan/inspan/tool"
 )
 
 // Bounds of guessing.
@@ -113,7 +112,7 @@ func farness(want, word string) (far int, ok bool) {
 		if len(want) >= minTwoOff {
 			most = 2
 		}
-		if d := tool.Distance(want, word); d <= most {
+		if d := text.Distance(want, word); d <= most {
 			return 100 * d, true
 		}
 	}

@@ -121,7 +121,7 @@ func (o *capture) text(offset int64) (shown string, whole bool, end int64) {
 	if dropped > 0 {
 		said = clean(legible(text.TrimEnd(head))) + gap(dropped) + clean(legible(text.TrimStart(tail)))
 	}
-	a, b, cut := tool.Cut(said, maxOutput)
+	a, b, cut := text.CutMiddle(said, maxOutput)
 	if cut == 0 {
 		return said, dropped == 0, end
 	}

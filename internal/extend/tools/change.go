@@ -9,6 +9,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -140,7 +141,7 @@ const diffLeftOut = " of the diff left out …"
 
 // cutDiff omits the middle of a long diff, and says so.
 func cutDiff(diff string, limit int) string {
-	head, tail, dropped := tool.Cut(diff, limit)
+	head, tail, dropped := text.CutMiddle(diff, limit)
 	if dropped == 0 {
 		return diff
 	}

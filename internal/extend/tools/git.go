@@ -15,6 +15,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -273,7 +274,7 @@ func gitSetting(config, section, key string) string {
 
 // repository returns the one that git would find: that of the current directory.
 func (g gitLine) repository(ctx context.Context) string {
-	for dir := g.call.Cwd; tool.Inside(g.call.Env.Root, dir) && dir != g.call.Env.Root; dir = filepath.Dir(dir) {
+	for dir := g.call.Cwd; text.Inside(g.call.Env.Root, dir) && dir != g.call.Env.Root; dir = filepath.Dir(dir) {
 		if f, err := g.call.Env.Files.Open(ctx, filepath.Join(dir, ".git")); err == nil {
 			_ = f.Close() // it exists, which is all that matters
 			return filepath.Join(dir, ".git")

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/netguard"
 	"github.com/inspan/inspan/internal/world/web"
 	"github.com/inspan/inspan/tool"
@@ -244,7 +245,7 @@ func saving(ctx context.Context, c *tool.Call, in requestArgs) (draft, error) {
 	if err != nil {
 		return draft{}, err
 	}
-	if !tool.Inside(c.Env.Root, path) {
+	if !text.Inside(c.Env.Root, path) {
 		return draft{}, fmt.Errorf("save_to is %s, which is outside of the workspace", path)
 	}
 	d, err := load(ctx, c, path)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/inspan/inspan/internal/world/ability"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -26,7 +27,7 @@ func (r remains) alive() bool {
 			return true
 		}
 	}
-	l, ok := r.process.(tool.Leaver)
+	l, ok := r.process.(ability.Leaver)
 	return ok && l.Left()
 }
 
@@ -35,7 +36,7 @@ func (sh *Shell) leaves() bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.ended = slices.DeleteFunc(sh.ended, func(r remains) bool {
-		_, tells := r.process.(tool.Leaver)
+		_, tells := r.process.(ability.Leaver)
 		return tells && !r.alive()
 	})
 	return slices.ContainsFunc(sh.ended, func(r remains) bool { return !r.keep && r.alive() })
@@ -49,7 +50,7 @@ type Leaving struct {
 	// that one too, or ends with it. Nil means each continues alone, by Keep.
 	To *Shell
 	// Keep lets a process continue. It returns where its output goes.
-	Keep func(l tool.Leftover, p tool.Keepable) (tool.Leftover, error)
+	Keep func(l tool.Leftover, p ability.Keepable) (tool.Leftover, error)
 }
 
 // keeps reports whether a process outlives the session.
@@ -162,7 +163,7 @@ func (sh *Shell) letGo(j *job, how Leaving) (tool.Leftover, bool) {
 
 // let lets a process go on.
 func (how Leaving) let(l tool.Leftover, p tool.Process) (tool.Leftover, bool) {
-	k, ok := p.(tool.Keepable)
+	k, ok := p.(ability.Keepable)
 	if !ok {
 		l.Error = "it can't go on without inspan here"
 		return l, false

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/testkit"
-
 	"github.com/inspan/inspan/internal/world/lsp"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
@@ -258,7 +257,8 @@ func TestDiagnosing(t *testing.T) {
 		t.Helper()
 		raw, _ := json.Marshal(map[string]string{"path": name, "content": text})
 		c := s.call(lspArgs{Action: "symbols", Path: name})
-		c.Args, c.Seen = raw, tool.SeenIn(map[string]string{s.path(name): tool.Digest([]byte(s.get(name)))})
+		digest := tool.Digest([]byte(s.get(name)))
+		c.Args, c.Seen = raw, func(path string) (string, bool) { return digest, path == s.path(name) }
 		r, err := write.Run(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)

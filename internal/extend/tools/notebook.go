@@ -161,7 +161,7 @@ func (nb *notebook) text() string {
 		fmt.Fprintf(&b, "## Cell %d (%s)\n%s\n", i+1, c.Type, strings.TrimRight(c.Source, "\n"))
 		if len(c.Output) > 0 {
 			out := strings.TrimRight(strings.Join(c.Output, "\n"), "\n")
-			head, tail, dropped := tool.Cut(out, shownOutput)
+			head, tail, dropped := text.CutMiddle(out, shownOutput)
 			if dropped > 0 {
 				out = fmt.Sprintf("%s\n[... %d bytes left out ...]\n%s", head, dropped, tail)
 			}

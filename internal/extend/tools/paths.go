@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -27,7 +28,7 @@ func Resolve(ctx context.Context, c *tool.Call, path string) (string, error) {
 // Shown writes a path short: relative to the workspace if it is inside.
 func Shown(c *tool.Call, path string) string {
 	rel, err := filepath.Rel(c.Env.Root, path)
-	if err != nil || !tool.Inside(c.Env.Root, path) {
+	if err != nil || !text.Inside(c.Env.Root, path) {
 		return path
 	}
 	return filepath.ToSlash(rel)
@@ -100,7 +101,7 @@ func missing(ctx context.Context, c *tool.Call, path string, cause error) error 
 		names = append(names, e.Name())
 	}
 	hint := fmt.Sprintf("%s has nothing named %q", showDir(c, dir), name)
-	if near := tool.Nearest(name, names); near != "" {
+	if near := text.Nearest(name, names); near != "" {
 		hint += fmt.Sprintf("; did you mean %s?", Shown(c, filepath.Join(dir, near)))
 	}
 	return &missingError{fmt.Sprintf("%s does not exist: %s", Shown(c, path), hint)}

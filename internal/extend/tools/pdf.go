@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -21,7 +22,7 @@ func isPDF(data []byte) bool { return bytes.HasPrefix(data, []byte("%PDF-")) }
 func readPDF(ctx context.Context, c *tool.Call, path string, data []byte, in readArgs) (tool.Result, error) {
 	unread := errBinary(Shown(c, path), data)
 	box := tool.Box{Level: tool.BoxRead}
-	if !tool.Inside(c.Env.Root, path) {
+	if !text.Inside(c.Env.Root, path) {
 		box.Read = []string{path}
 	}
 	if !c.Env.Walls.Read {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/world/ability"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -231,10 +232,10 @@ func (sh *Shell) see(j *job, ctx context.Context) {
 	}
 	j.end.blob, j.end.complete, j.end.blobErr = j.out.finish(ctx.Err() != nil)
 	j.end.at = time.Now()
-	if r, ok := j.process.(tool.Refuser); ok {
+	if r, ok := j.process.(ability.Refuser); ok {
 		j.end.refused = r.Refused()
 	}
-	if f, ok := j.process.(tool.Fetcher); ok {
+	if f, ok := j.process.(ability.Fetcher); ok {
 		j.end.fetched = f.Fetched()
 	}
 	if finished := sh.over(j); finished != nil {
@@ -247,7 +248,7 @@ func (sh *Shell) over(j *job) func(tool.JobEnd) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	delete(sh.active, j)
-	if l, ok := j.process.(tool.Leaver); !ok || l.Left() {
+	if l, ok := j.process.(ability.Leaver); !ok || l.Left() {
 		sh.ended = append(sh.ended, remains{j.process, j.command, j.keep, nil})
 	}
 	close(j.done)

@@ -64,6 +64,14 @@ type session struct {
 	ends  chan tool.JobEnd // of jobs
 }
 
+// seenIn returns the files of a map from paths to digests as those that a session has seen.
+func seenIn(digests map[string]string) tool.Seen {
+	return func(path string) (string, bool) {
+		digest, ok := digests[path]
+		return digest, ok
+	}
+}
+
 func newSession(t testing.TB) *session {
 	t.Helper()
 	env, err := sandbox.Local(t.TempDir(), &memBlobs{blobs: map[string][]byte{}}, sandbox.Options{})
@@ -102,7 +110,7 @@ func (s *session) call(name string, a args) (tool.Tool, *tool.Call) {
 		s.t.Fatal(err)
 	}
 	return tl, &tool.Call{
-		Name: name, Args: checked, Env: s.env, Cwd: s.cwd, Mode: s.mode, Answer: "the second", Seen: tool.SeenIn(s.seen),
+		Name: name, Args: checked, Env: s.env, Cwd: s.cwd, Mode: s.mode, Answer: "the second", Seen: seenIn(s.seen),
 		Progress: func(string) {}, Finished: func(end tool.JobEnd) { s.ends <- end },
 	}
 }

@@ -12,9 +12,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/kernel/hold"
 	"github.com/inspan/inspan/internal/safety/netguard"
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/safety/shell"
+	"github.com/inspan/inspan/internal/world/ability"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -145,7 +148,7 @@ func (sh *Shell) surround(c *tool.Call, effects []tool.Effect, b tool.Box) {
 	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	effects[i].Vars = tool.Exported(sh.vars[reachOf(b)].inside(b, c.Env.Root))
+	effects[i].Vars = hold.Exported(sh.vars[reachOf(b)].inside(b, c.Env.Root))
 }
 
 // throws reports whether a command runs in a throwaway copy of the workspace: the mode is read-only, the
@@ -158,7 +161,7 @@ func throws(c *tool.Call, p plan) bool {
 // throwAway marks effects that are discarded with a throwaway copy of the workspace.
 func throwAway(c *tool.Call, effects []tool.Effect) {
 	for i, e := range effects {
-		effects[i].Throwaway = e.Kind == tool.Execute || e.Kind == tool.Write && tool.Inside(c.Env.Root, e.Path)
+		effects[i].Throwaway = e.Kind == tool.Execute || e.Kind == tool.Write && text.Inside(c.Env.Root, e.Path)
 	}
 }
 
@@ -220,7 +223,7 @@ func (p plan) box(c *tool.Call, in bashArgs) tool.Box {
 	made := map[string]bool{} // temporary files of the session that the command has written before it reads them
 	for _, e := range p.effects {
 		switch {
-		case e.Kind == tool.Read && e.Path != "/" && !tool.Inside(c.Env.Root, e.Path):
+		case e.Kind == tool.Read && e.Path != "/" && !text.Inside(c.Env.Root, e.Path):
 			if !made[e.Path] { // else it is not the machine's file of that name
 				b.Read = add(b.Read, e.Path)
 			}
@@ -241,7 +244,7 @@ func (p plan) box(c *tool.Call, in bashArgs) tool.Box {
 
 // ready prepares the sandboxes in which most commands of a mode run.
 func ready(c *tool.Call) {
-	procs, ok := c.Env.Procs.(tool.Readier)
+	procs, ok := c.Env.Procs.(ability.Readier)
 	if !ok {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -120,7 +121,7 @@ func TestThrowawayBox(t *testing.T) {
 			t.Errorf("%s %s: %s", tt.mode, tt.line, diff)
 		}
 		for _, e := range s.effects("bash", args{"command": tt.line}) {
-			gone := tt.want.Throwaway && (e.Kind == tool.Execute || e.Kind == tool.Write && tool.Inside(s.env.Root, e.Path))
+			gone := tt.want.Throwaway && (e.Kind == tool.Execute || e.Kind == tool.Write && text.Inside(s.env.Root, e.Path))
 			if e.Throwaway != gone {
 				t.Errorf("%s %s: %+v", tt.mode, tt.line, e)
 			}

@@ -50,7 +50,7 @@ func (c *caller) call(tl tool.Tool, args map[string]any) *tool.Call {
 	}
 	return &tool.Call{
 		ID: "call-1", Key: "key-1", Session: "session-1", Name: tl.Name,
-		Args: checked, Env: c.env, Cwd: c.env.Root, Seen: tool.SeenIn(c.seen), Progress: func(string) {},
+		Args: checked, Env: c.env, Cwd: c.env.Root, Seen: func(path string) (string, bool) { digest, ok := c.seen[path]; return digest, ok }, Progress: func(string) {},
 	}
 }
 

@@ -87,7 +87,7 @@ func replaced(ctx context.Context, c *tool.Call, d draft) (string, error) {
 	if d.old == "" {
 		return said, nil
 	}
-	head, tail, dropped := tool.Cut(d.old, maxReplaced)
+	head, tail, dropped := text.CutMiddle(d.old, maxReplaced)
 	if dropped > 0 {
 		head += fmt.Sprintf("… %s left out …\n", size(int64(dropped)))
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -57,7 +58,7 @@ func prepare(ctx context.Context, c *tool.Call, b tool.Box, effects []tool.Effec
 	var out []place
 	folders := madeFolders(effects)
 	for _, path := range b.Write {
-		if tool.Inside(c.Env.Root, path) || exists(ctx, c.Env, path) {
+		if text.Inside(c.Env.Root, path) || exists(ctx, c.Env, path) {
 			continue
 		}
 		if slices.Contains(folders, path) {

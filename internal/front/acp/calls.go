@@ -203,15 +203,15 @@ func (v *view) result(c *transcript.Call) []wire.ToolCallContent {
 		out = append(out, wire.ToolTerminalRef(terminal))
 	}
 	if len(out) == 0 || b.Outcome != event.OutcomeOK && (terminal == "" || b.Exit == nil) {
-		if text := words.Result(b.Parts.Text()); text != "" {
-			head, tail, dropped := tool.Cut(text, maxShown)
+		if shown := words.Result(b.Parts.Text()); shown != "" {
+			head, tail, dropped := text.CutMiddle(shown, maxShown)
 			if dropped > 0 {
-				text = head + "\n…\n" + tail
+				shown = head + "\n…\n" + tail
 			}
 			if kindOf(c.Call.Name, c.Effects()) != wire.ToolKindThink {
-				text = fenced(text)
+				shown = fenced(shown)
 			}
-			out = append(out, textContent(text))
+			out = append(out, textContent(shown))
 		}
 	}
 	for _, part := range b.Parts {

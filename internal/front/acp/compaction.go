@@ -6,6 +6,7 @@ import (
 	wire "github.com/coder/acp-go-sdk"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/internal/view/words"
 )
@@ -15,7 +16,7 @@ func (v *view) showsCompaction(body event.Body) bool {
 	_, more := v.session.agent.capabilities()
 	switch b := body.(type) {
 	case event.Progress:
-		return more.compactions() && b.Call == "" && b.Text == event.Compacting
+		return more.compactions() && b.Call == "" && b.Text == loop.Compacting
 	case event.Compacted, event.Kept:
 		return more.compactions()
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/base/jsonrpc"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -70,7 +71,7 @@ func (st *session) shareFiles(agent *inspan.Agent, id string) {
 // clientPath returns the path of a file in the client's form, and whether the client may have the file.
 func (b *buffers) clientPath(path string) (string, bool) {
 	rel, err := filepath.Rel(b.root, path)
-	if err != nil || !tool.Inside(b.root, path) || slices.Contains(strings.Split(filepath.ToSlash(rel), "/"), ".git") {
+	if err != nil || !text.Inside(b.root, path) || slices.Contains(strings.Split(filepath.ToSlash(rel), "/"), ".git") {
 		return "", false
 	}
 	return filepath.Join(b.cwd, rel), true

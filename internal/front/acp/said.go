@@ -139,7 +139,7 @@ func (st *session) mentionOf(uri string) string {
 		path = path[1:]
 	}
 	for _, root := range []string{st.cwd, st.root} {
-		if rel, err := filepath.Rel(root, path); err == nil && tool.Inside(root, path) {
+		if rel, err := filepath.Rel(root, path); err == nil && text.Inside(root, path) {
 			path = rel
 			break
 		}

@@ -143,7 +143,7 @@ func (p *terminal) Wait() (int, error) {
 	return p.code, p.err
 }
 
-// Left implements [tool.Leaver]: leftover processes are the client's.
+// Left implements [ability.Leaver]: leftover processes are the client's.
 func (p *terminal) Left() bool { return false }
 
 // Kill implements [tool.Process].

@@ -17,10 +17,10 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/store"
 )
 
 // crew is a model whose session has some others write to a ledger, the last of them
@@ -254,7 +254,7 @@ func checkTree(t *testing.T, h home, id string) {
 		t.Fatal(err)
 	}
 	// A process killed before its first message began nothing.
-	ids = slices.DeleteFunc(ids, func(other string) bool { return !store.InFamily(id, other) })
+	ids = slices.DeleteFunc(ids, func(other string) bool { return !kin.In(id, other) })
 	heard, open, copied := "", map[string]bool{}, ""
 	for _, id := range ids {
 		for _, e := range logged(t, h, id) {

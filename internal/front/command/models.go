@@ -15,9 +15,9 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/providers"
+	"github.com/inspan/inspan/internal/models/catalog"
+	"github.com/inspan/inspan/internal/models/heal"
 	"github.com/inspan/inspan/internal/view/words"
-	"github.com/inspan/inspan/llm/catalog"
-	"github.com/inspan/inspan/llm/heal"
 )
 
 func (c *command) models() *cobra.Command {
@@ -73,7 +73,7 @@ func (c *command) modelsPrices() *cobra.Command {
 		Short: "List the prices of models, or use another price book",
 		Long: "inspan lists the models of its price book with their windows and prices in US dollars per million tokens, and the day on\n" +
 			"which each vendor's were checked. With --from, a FILE of the same form takes the place of the built-in book, until you\n" +
-			"remove prices.toml from the folder of your settings. The form is that of llm/catalog/prices.toml in the source.\n" +
+			"remove prices.toml from the folder of your settings. The form is that of internal/models/catalog/prices.toml in the source.\n" +
 			"To set your own price for one model, use the setting providers.NAME.models.ID.price.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {

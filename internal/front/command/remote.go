@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/service/server"
@@ -266,7 +265,7 @@ func (c *command) stopAway(cmd *cobra.Command, a *app.App, r *server.Remote, id 
 	}
 	open := t.Spec.Open && t.Session == id
 	what := "closed"
-	if open && t.Stage == event.StageIdle {
+	if open && t.Stage == server.StageIdle {
 		err = r.Close(cmd.Context(), t.ID)
 	} else if what, err = a.Running.Stop(cmd.Context(), id, false, wait); open {
 		what += "; the task stays open, and another stop closes it"

@@ -18,6 +18,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/running"
@@ -206,7 +207,7 @@ func (f *runFlags) addNew(cmd *cobra.Command) {
 
 // check checks the flags before anything is written.
 func (f *runFlags) check(cmd *cobra.Command) error {
-	if span := os.Getenv("TRACEPARENT"); event.IsTraceparent(span) { // others are ignored, as the standard says
+	if span := os.Getenv("TRACEPARENT"); text.IsTraceparent(span) { // others are ignored, as the standard says
 		f.Traceparent = span
 	}
 	var err error

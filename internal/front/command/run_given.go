@@ -16,6 +16,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/delegate/subagent"
 	"github.com/inspan/inspan/internal/extend/mcp"
 	"github.com/inspan/inspan/internal/extend/skill"
@@ -117,7 +118,7 @@ func (f *givenFlags) read(flags *pflag.FlagSet, o *app.Options, root string) err
 		}
 		f.pictures = append(f.pictures, image)
 	}
-	if f.id = strings.ToLower(f.id); f.id != "" && !store.IsUUID(f.id) {
+	if f.id = strings.ToLower(f.id); f.id != "" && !text.IsUUID(f.id) {
 		return misused("--session-id: %q is not a UUID such as 550e8400-e29b-41d4-a716-446655440000", f.id)
 	}
 	if f.copied != anyWorktree && strings.Trim(f.copied, nameChars) != "" {

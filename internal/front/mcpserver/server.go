@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/extend/skill"
 	"github.com/inspan/inspan/internal/safety/netguard"
 	"github.com/inspan/inspan/tool"
@@ -215,7 +216,7 @@ func selectTools(list []tool.Tool, names []string) ([]tool.Tool, error) {
 		if slices.Contains(have, name) {
 			continue
 		}
-		if near := tool.Nearest(name, have); near != "" {
+		if near := text.Nearest(name, have); near != "" {
 			return nil, fmt.Errorf("there is no tool %q; did you mean %q?", name, near)
 		}
 		return nil, fmt.Errorf("there is no tool %q", name)

@@ -68,8 +68,11 @@ func (d *connection) recordSeen(s *slot) {
 // withKnownFiles returns a tool whose calls know the files that the client has read in any session.
 func (s *slot) withKnownFiles(t tool.Tool) tool.Tool {
 	known := func(c *tool.Call) *tool.Call {
-		with := *c
-		with.Seen = tool.SeenIn(s.seen)
+		with, seen := *c, s.seen
+		with.Seen = func(path string) (digest string, ok bool) {
+			digest, ok = seen[path]
+			return digest, ok
+		}
 		return &with
 	}
 	if effects := t.Effects; effects != nil {

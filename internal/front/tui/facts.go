@@ -272,7 +272,7 @@ func exported(root, named string) (string, error) {
 		path = filepath.Join(root, named)
 	}
 	dir := filepath.Dir(path)
-	if real := realPath(dir); tool.Inside(root, path) && !tool.Inside(root, real) {
+	if real := realPath(dir); text.Inside(root, path) && !text.Inside(root, real) {
 		return "", fmt.Errorf("%s leads out of the workspace, to %s; name that folder if you mean it", dir, real)
 	}
 	return path, nil

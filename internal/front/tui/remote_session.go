@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/view/words"
 )
 
@@ -195,7 +196,7 @@ func (j *remoteSession) announce() {
 
 // withoutSender removes the sender's name from an event that was sent from here. The caller holds the lock.
 func (j *remoteSession) withoutSender(e event.Event) event.Event {
-	_, at, mine := strings.Cut(event.Key(e.Body), j.key+"-")
+	_, at, mine := strings.Cut(loop.Key(e.Body), j.key+"-")
 	n, err := strconv.Atoi(at)
 	if !mine || err != nil {
 		return e

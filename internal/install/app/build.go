@@ -11,6 +11,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/extend/mcp"
 	"github.com/inspan/inspan/internal/install/config"
 	"github.com/inspan/inspan/internal/install/connect"
@@ -19,6 +20,7 @@ import (
 	"github.com/inspan/inspan/internal/install/permission"
 	"github.com/inspan/inspan/internal/install/providers"
 	"github.com/inspan/inspan/internal/install/running"
+	"github.com/inspan/inspan/internal/world/ability"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -85,7 +87,7 @@ func (b *build) export() {
 // close closes all resources of the build. It first cancels the preparation of sandboxes, which it would
 // otherwise wait for.
 func (b *build) close() error {
-	if procs, ok := b.env.Procs.(tool.Readier); ok {
+	if procs, ok := b.env.Procs.(ability.Readier); ok {
 		procs.Ready()
 	}
 	var errs []error
@@ -257,7 +259,7 @@ func (b *build) cautions() {
 	if b.env.Walls.Why != "" && b.mode() != tool.ModeYolo { // yolo asks nothing and has no sandbox
 		b.warn("no full sandbox: " + b.env.Walls.Why + "; more commands will ask, and hooks run without it, see 'inspan doctor sandbox'")
 	}
-	if b.at.Parent == "" && tool.Inside(b.env.Root, keep.Home()) {
+	if b.at.Parent == "" && text.Inside(b.env.Root, keep.Home()) {
 		b.warn("the workspace " + b.env.Root + " contains your home folder, so it includes all your files and has no checkpoints; " +
 			"start inspan in the folder of a project")
 	}

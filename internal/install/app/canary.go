@@ -5,7 +5,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/inspan/inspan/store"
+	"github.com/inspan/inspan/internal/base/kin"
 )
 
 // Canaries gives changes to a share of the sessions of a workspace, see 'inspan eval learn canary'.
@@ -25,7 +25,7 @@ func (b *build) arm(context.Context) error {
 	if b.Canaries == nil || b.o.Elsewhere {
 		return nil
 	}
-	labels, instead, err := b.Canaries.Arm(b.at.Root, store.Lead(b.at.ID))
+	labels, instead, err := b.Canaries.Arm(b.at.Root, kin.Lead(b.at.ID))
 	if err != nil { // the session continues without them
 		b.warn("changes on trial in this workspace are not used: " + err.Error())
 		return nil //nolint:nilerr // the person is warned, and a trial keeps no one from working

@@ -29,7 +29,7 @@ type Message struct {
 	Question uint64
 	// Also are the numbers of further questions that were asked together with it, as in event.Decided.
 	Also []uint64
-	Key  string // identifies the message to its sender, see [event.Key]
+	Key  string // identifies the message to its sender, see [loop.Key]
 }
 
 // Send appends a message to the log of the named session. A process that drives the session reads it at once;

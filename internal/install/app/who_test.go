@@ -16,6 +16,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/internal/world/sandbox"
@@ -164,14 +165,14 @@ func TestWhoActs(t *testing.T) {
 			continue
 		}
 		seen[task]++
-		kind, parent := "worker", store.Parent(id)
+		kind, parent := "worker", kin.Parent(id)
 		if parent == "" {
 			kind = ""
 		}
 		if opened.Agent != kind || opened.Parent != parent {
 			t.Errorf("%s %s: it was opened as %q of %q", task, id, opened.Agent, opened.Parent)
 		}
-		if want := strings.Join([]string{id, kind, parent, store.Lead(id)}, "/") + "\n"; !strings.HasPrefix(printed, want) {
+		if want := strings.Join([]string{id, kind, parent, kin.Lead(id)}, "/") + "\n"; !strings.HasPrefix(printed, want) {
 			t.Errorf("%s: its command has %q, not %q", task, printed, want)
 		}
 		own := told(ours, "session", id)
@@ -183,7 +184,7 @@ func TestWhoActs(t *testing.T) {
 			t.Errorf("%s: hooks were told %v and %v", task, own, theirs)
 			continue
 		}
-		if got, want := spans[id], map[string]string{"gen_ai.agent.id": id, "inspan.agent": kind, "inspan.parent": parent, "inspan.lead": store.Lead(id)}; parent != "" {
+		if got, want := spans[id], map[string]string{"gen_ai.agent.id": id, "inspan.agent": kind, "inspan.parent": parent, "inspan.lead": kin.Lead(id)}; parent != "" {
 			for key, value := range want {
 				if got[key] != value {
 					t.Errorf("%s: its trace has %s %q, not %q", task, key, got[key], value)
@@ -193,10 +194,10 @@ func TestWhoActs(t *testing.T) {
 			t.Errorf("%s: its trace has %v", task, got)
 		}
 		value := func(m map[string]any, key string) string { text, _ := m[key].(string); return text }
-		if value(own[0], "agent") != kind || value(own[0], "parent") != parent || parent != "" && value(own[0], "lead") != store.Lead(id) {
+		if value(own[0], "agent") != kind || value(own[0], "parent") != parent || parent != "" && value(own[0], "lead") != kin.Lead(id) {
 			t.Errorf("%s: our hook was told %v", task, own[0])
 		}
-		if value(theirs[0], "session_id") != store.Lead(id) || value(theirs[0], "agent_type") != kind {
+		if value(theirs[0], "session_id") != kin.Lead(id) || value(theirs[0], "agent_type") != kind {
 			t.Errorf("%s: the hook of Claude Code was told %v", task, theirs[0])
 		}
 		wants := map[string]string{

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/llm/router"
-	"github.com/inspan/inspan/tool"
 )
 
 // Settings come from the file, a preset, the environment, [SettingsVariable] and flags; later ones override earlier ones. In the
@@ -136,7 +136,7 @@ func (c Config) blame(keys, values map[string]string, names []string, err error)
 
 // didYouMean is like words.DidYouMean.
 func didYouMean(want string, names []string) string {
-	if near := tool.Nearest(want, names); near != "" {
+	if near := text.Nearest(want, names); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	return ""

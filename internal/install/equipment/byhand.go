@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
@@ -109,7 +110,7 @@ func isOne(shown, stand []tool.Tool, name string) error {
 	if slices.Contains(names, name) || slices.ContainsFunc(stand, func(t tool.Tool) bool { return t.Name == name }) {
 		return nil
 	}
-	if near := tool.Nearest(name, names); near != "" {
+	if near := text.Nearest(name, names); near != "" {
 		return fmt.Errorf("no tool %q; did you mean %q?", name, near)
 	}
 	return fmt.Errorf("no tool %q; see 'inspan tools list'", name)

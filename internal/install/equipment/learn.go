@@ -22,7 +22,6 @@ import (
 	"github.com/inspan/inspan/internal/safety/secret"
 	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/tool"
 )
 
 //go:embed learn.md
@@ -59,7 +58,7 @@ func (s *Set) Learn(
 		return SkillDraft{}, err
 	}
 	told := relative(record.String(), root)
-	if head, tail, dropped := tool.Cut(told, maxRecord); dropped > 0 {
+	if head, tail, dropped := text.CutMiddle(told, maxRecord); dropped > 0 {
 		told = fmt.Sprintf("%s\n[... %d bytes left out ...]\n%s", head, dropped, tail)
 	}
 	told = "<session>\n" + strings.ReplaceAll(told, "</session>", "< /session>") + "\n</session>"

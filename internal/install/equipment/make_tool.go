@@ -272,7 +272,7 @@ func Drafted(ctx context.Context, blobs tool.Blobs, p tool.Proposal) (custom.Dra
 	if err != nil {
 		return custom.Draft{}, err
 	}
-	if sum := sha256.Sum256(data); tool.BlobName(sum[:]) != p.Blob {
+	if sum := sha256.Sum256(data); keep.BlobName(sum[:]) != p.Blob {
 		return custom.Draft{}, errors.New("its content has changed since it was kept")
 	}
 	d, err := custom.ReadDraft(data)

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/extend/skill"
 	"github.com/inspan/inspan/internal/safety/foreign"
 	"github.com/inspan/inspan/internal/safety/places"
@@ -23,9 +24,9 @@ func (s *Set) SkillFolders(root string) []string {
 	var out []string
 	for _, f := range s.Skills(root).Folders {
 		at := keep.Real(f.Path)
-		whole := tool.Inside(at, keep.Home()) // a home, or a folder above it, is not a folder of skills
-		mine := f.Source == skill.FromUser || f.Source == skill.FromProject && tool.Inside(keep.Real(f.Within), at) && !tool.Inside(at, keep.Real(root))
-		if info, err := os.Stat(at); mine && filepath.IsAbs(at) && !whole && err == nil && info.IsDir() && !tool.Inside(root, at) {
+		whole := text.Inside(at, keep.Home()) // a home, or a folder above it, is not a folder of skills
+		mine := f.Source == skill.FromUser || f.Source == skill.FromProject && text.Inside(keep.Real(f.Within), at) && !text.Inside(at, keep.Real(root))
+		if info, err := os.Stat(at); mine && filepath.IsAbs(at) && !whole && err == nil && info.IsDir() && !text.Inside(root, at) {
 			out = append(out, at)
 		}
 	}

@@ -189,28 +189,28 @@ func TestFurnish(t *testing.T) {
 		list = append(list, echo("ask_user", nil, nil))
 		a := &inspan.Agent{
 			Tools: list, Env: tool.Env{Root: "/w"}, Model: windowed{&script.Model{}, window}, Unattended: unattended,
-			Opening: inspan.Opening{Levers: event.Levers{Deferred: deferred, Names: event.LeverOff}},
+			Opening: inspan.Opening{Levers: event.Levers{Deferred: deferred, Names: "off"}},
 		}
 		equipment.Furnish(a, &config.Installation{}, "", func(context.Context) []tool.Tool { return come }, told)
 		s, h := a.Dynamic.Tools(t.Context())
 		return named(a.Tools), named(s), named(h)
 	}
-	always, shown, hidden := furnished(event.LeverOn, false, false, many(2))
+	always, shown, hidden := furnished("on", false, false, many(2))
 	if !slices.Contains(always, "read_file") || !slices.Contains(always, "history") || !slices.Contains(always, "jobs") || slices.Contains(always, "lsp") || len(hidden) == 0 ||
 		!slices.Contains(shown, "tool_search") || !slices.Contains(shown, "mcp__s__tool0") {
 		t.Errorf("deferred: always %q, shown %q, hidden %q", always, shown, hidden)
 	}
-	all, shown, hidden := furnished(event.LeverOn, false, true, many(500))
+	all, shown, hidden := furnished("on", false, true, many(500))
 	if len(all) <= len(always) || slices.Contains(shown, "tool_search") || len(shown) != 500 || len(hidden) != 0 {
 		t.Errorf("told of all: always %q, %d shown, %d hidden", all, len(shown), len(hidden))
 	}
-	always, shown, hidden = furnished(event.LeverOff, false, false, many(500))
+	always, shown, hidden = furnished("off", false, false, many(500))
 	if len(always) != len(all) || slices.Contains(shown, "mcp__s__tool0") || !slices.Contains(shown, "tool_search") ||
 		!slices.Contains(hidden, "mcp__s__tool499") {
 		t.Errorf("too many: always %q, shown %q, %d hidden", always, shown, len(hidden))
 	}
 	window = 8000
-	small, _, rest := furnished(event.LeverOn, false, false, nil)
+	small, _, rest := furnished("on", false, false, nil)
 	for _, name := range []string{"read_file", "edit_file", "bash", "todo", "history"} {
 		if !slices.Contains(small, name) {
 			t.Errorf("in a small window the model is not told of %s", name)
@@ -220,7 +220,7 @@ func TestFurnish(t *testing.T) {
 		t.Errorf("in a small window the model is told of %q, and %q are hidden", small, rest)
 	}
 	window = 0
-	if alone, _, _ := furnished(event.LeverOff, true, false, nil); slices.Contains(alone, "ask_user") {
+	if alone, _, _ := furnished("off", true, false, nil); slices.Contains(alone, "ask_user") {
 		t.Error("nobody answers, and the model is told to ask")
 	}
 }

@@ -82,7 +82,7 @@ func workflowsIn(dir, source string) (out []Workflow) {
 		return nil
 	}
 	for _, e := range entries[:min(len(entries), mostWorkflows)] {
-		name, ok := workflow.Named(e.Name())
+		name, ok := workflowName(e.Name())
 		if !ok {
 			continue
 		}
@@ -157,7 +157,7 @@ func (s *Set) Workflow(root, sum, name string, run bool) (*workflow.Workflow, er
 		}
 		return list[i].File, list[i].Data, nil
 	}
-	if _, file := workflow.Named(name); file || strings.HasSuffix(name, ".yml") {
+	if _, file := workflowName(name); file || strings.HasSuffix(name, ".yml") {
 		data, err := keep.Read(name)
 		if err != nil {
 			return nil, err
@@ -172,4 +172,15 @@ func (s *Set) Workflow(root, sum, name string, run bool) (*workflow.Workflow, er
 		return nil, err
 	}
 	return workflow.Parse(file, data, find)
+}
+
+// workflowName returns the name by which the workflow in a file is run; ok is false if no workflow can be in a file
+// with that name.
+func workflowName(file string) (name string, ok bool) {
+	for _, ext := range []string{".yaml", ".js"} {
+		if name, ok = strings.CutSuffix(filepath.Base(file), ext); ok {
+			return name, name != "" && !strings.HasPrefix(name, ".")
+		}
+	}
+	return "", false
 }

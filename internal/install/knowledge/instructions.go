@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/places"
-	"github.com/inspan/inspan/tool"
 )
 
 // reader reads instruction files for a workspace and the files that they import. It reads nothing that tools
@@ -32,7 +32,7 @@ func (k *Base) reader(root string) func(path string) ([]byte, error) {
 			return nil, err
 		}
 		named := IsInstructions(path) && IsInstructions(real)
-		if !named && !tool.Inside(project, real) || at.Of(real).Guard == places.Secret {
+		if !named && !text.Inside(project, real) || at.Of(real).Guard == places.Secret {
 			return nil, fmt.Errorf("%s: %w", path, fs.ErrPermission)
 		}
 		data, err := readInstructions(real)

@@ -379,7 +379,7 @@ func TestInstructionsOfTheProject(t *testing.T) {
 			t.Errorf("%s: told %q, want %q", path, got, want)
 		}
 	}
-	agent := &inspan.Agent{Env: tool.Env{Root: root}, Opening: inspan.Opening{Levers: event.Levers{Bootstrap: event.LeverOff}}}
+	agent := &inspan.Agent{Env: tool.Env{Root: root}, Opening: inspan.Opening{Levers: event.Levers{Bootstrap: "off"}}}
 	all := ""
 	for _, a := range k.System(t.Context(), agent, knowledge.Prompt{Root: root, Memory: k.Memory(root)}, func(s string) { t.Errorf("warned: %s", s) }) {
 		all += a.Text
@@ -418,7 +418,7 @@ func TestRulesOfEditors(t *testing.T) {
 	}
 	write(t, filepath.Join(root, "pkg", "a", "x.go"), "")
 	for _, dir := range []string{root, filepath.Join(root, "pkg", "a")} {
-		agent := &inspan.Agent{Env: tool.Env{Root: dir}, Opening: inspan.Opening{Levers: event.Levers{Bootstrap: event.LeverOff}}}
+		agent := &inspan.Agent{Env: tool.Env{Root: dir}, Opening: inspan.Opening{Levers: event.Levers{Bootstrap: "off"}}}
 		all := ""
 		for _, b := range k.System(t.Context(), agent, knowledge.Prompt{Root: dir, Memory: k.Memory(dir)}, func(s string) { t.Errorf("warned: %s", s) }) {
 			all += b.Text + "\n"
@@ -463,7 +463,7 @@ func TestInstructionsOfAgents(t *testing.T) {
 	}
 	told := func() (out []string) {
 		t.Helper()
-		agent := &inspan.Agent{Env: tool.Env{Root: root}, Opening: inspan.Opening{Levers: event.Levers{Bootstrap: event.LeverOff}}}
+		agent := &inspan.Agent{Env: tool.Env{Root: root}, Opening: inspan.Opening{Levers: event.Levers{Bootstrap: "off"}}}
 		all := k.System(t.Context(), agent, knowledge.Prompt{Root: root, Memory: k.Memory(root)}, func(s string) { t.Errorf("warned: %s", s) })
 		for _, a := range slices.Concat(all, k.Instructions(root)(filepath.Join(root, "sub", "x")), k.Instructions(root)(filepath.Join(root, "old", "x"))) {
 			if by := strings.Contains(a.Text, "[An agent wrote this file in session "+auto+", and nobody has confirmed it."); by {
@@ -530,7 +530,7 @@ func TestInstructionsOfAgentsByOtherWays(t *testing.T) {
 	}
 	for at, want := range map[string]int{"": 2, "sub": 1, "linked": 1, "other": 1} {
 		begins := filepath.Join(root, at)
-		agent := &inspan.Agent{Env: tool.Env{Root: begins}, Opening: inspan.Opening{Levers: event.Levers{Bootstrap: event.LeverOff}}}
+		agent := &inspan.Agent{Env: tool.Env{Root: begins}, Opening: inspan.Opening{Levers: event.Levers{Bootstrap: "off"}}}
 		all := ""
 		for _, a := range k.System(t.Context(), agent, knowledge.Prompt{Root: begins, Memory: k.Memory(begins)}, func(s string) { t.Errorf("warned: %s", s) }) {
 			all += a.Text
@@ -549,7 +549,7 @@ func TestSystem(t *testing.T) {
 	if _, err := store.Add(t.Context(), memory.User, memory.Entry{Text: "Likes short answers."}, ""); err != nil {
 		t.Fatal(err)
 	}
-	agent := &inspan.Agent{Env: tool.Env{Root: root}, Opening: inspan.Opening{Levers: event.Levers{Bootstrap: event.LeverOff}}}
+	agent := &inspan.Agent{Env: tool.Env{Root: root}, Opening: inspan.Opening{Levers: event.Levers{Bootstrap: "off"}}}
 	in := knowledge.Prompt{
 		Root: root, Append: "The last word.", Limits: knowledge.Limits{Mode: "plan", MaxCost: 2}, Memory: store,
 		Skills: &skill.Library{Folders: []skill.Folder{{Path: filepath.Join(root, "skills"), Source: "here"}}},
@@ -620,7 +620,7 @@ func TestPersonalInstructions(t *testing.T) {
 		}
 	}
 	system := func() (text string) {
-		agent := &inspan.Agent{Env: tool.Env{Root: root}, Opening: inspan.Opening{Levers: event.Levers{Bootstrap: event.LeverOff}}}
+		agent := &inspan.Agent{Env: tool.Env{Root: root}, Opening: inspan.Opening{Levers: event.Levers{Bootstrap: "off"}}}
 		in := knowledge.Prompt{Replace: "R", Root: root, Skills: &skill.Library{}, Memory: k.Memory(root)}
 		for _, a := range k.System(t.Context(), agent, in, func(s string) { t.Errorf("warned: %s", s) }) {
 			text += a.Text + "\n"
@@ -667,7 +667,7 @@ func TestHiddenInstructions(t *testing.T) {
 	} {
 		write(t, filepath.Join(root, path), text)
 	}
-	agent := &inspan.Agent{Env: tool.Env{Root: root}, Opening: inspan.Opening{Levers: event.Levers{Bootstrap: event.LeverOff}}}
+	agent := &inspan.Agent{Env: tool.Env{Root: root}, Opening: inspan.Opening{Levers: event.Levers{Bootstrap: "off"}}}
 	in := knowledge.Prompt{
 		Replace: "R", Root: root, Memory: k.Memory(root),
 		Skills: &skill.Library{Folders: []skill.Folder{{Path: filepath.Join(root, "skills"), Source: "here"}}},

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/extend/memory"
 	"github.com/inspan/inspan/internal/extend/recall"
 	"github.com/inspan/inspan/internal/safety/consent"
@@ -64,7 +65,7 @@ func (k *Base) redact(text string) string {
 // works in a copy of the workspace also uses the trust of the original workspace.
 func (k *Base) SessionMemory(ctx context.Context, id, root string) *memory.Store {
 	s, roots := k.memoryAt(root), []string{root}
-	for id = store.Parent(id); id != ""; id = store.Parent(id) {
+	for id = kin.Parent(id); id != ""; id = kin.Parent(id) {
 		if above := k.rootOf(ctx, id); above != "" && !slices.Contains(roots, above) {
 			roots = append(roots, above)
 		}
@@ -151,7 +152,7 @@ func (k *Base) Remembering(s *memory.Store, list []tool.Tool) []tool.Tool {
 // allowedByPerson reports whether a person was asked about exactly this call and approved it, in a session that
 // is not a subagent's. A rule does not count: no person has seen the text.
 func (k *Base) allowedByPerson(ctx context.Context, c *tool.Call) bool {
-	if store.Parent(c.Session) != "" {
+	if kin.Parent(c.Session) != "" {
 		return false
 	}
 	var fold transcript.Fold

@@ -13,6 +13,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/extend/recall"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/store"
 )
 
@@ -94,7 +95,7 @@ func (k *Base) takeUpOne(ctx context.Context, x *recall.Index, id string, from r
 		if b, ok := e.Body.(event.Opened); ok {
 			root = b.Root
 		}
-		untrusted = untrusted || event.Outside(e.Body)
+		untrusted = untrusted || loop.Outside(e.Body)
 		to.Seq = max(to.Seq, e.Seq)
 		if e.Seq > from.Seq {
 			for _, d := range documents(e.Body) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
@@ -56,7 +57,7 @@ func (k *Base) changed(ctx context.Context, id, root string) (paths []string) {
 	read, seen := k.reader(root), map[string]bool{}
 	note := func(path string) ([]byte, error) {
 		data, err := read(path)
-		if err == nil && tool.Inside(root, path) && !seen[path] && changedSince(path, began) {
+		if err == nil && text.Inside(root, path) && !seen[path] && changedSince(path, began) {
 			paths = append(paths, path)
 		}
 		seen[path] = seen[path] || err == nil

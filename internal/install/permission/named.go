@@ -13,6 +13,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/extend/tools"
+	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/safety/policy"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/llm"
@@ -118,7 +119,7 @@ func (s *Set) bench(root string, l Line) (b bench, err error) {
 		return b, err
 	}
 	b.policy.Map = s.Places(b.env.Root)
-	if looker, ok := b.env.Files.(tool.Looker); ok {
+	if looker, ok := b.env.Files.(places.Looker); ok {
 		b.policy.Map.Look = looker.Look
 	}
 	return b, nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/kernel/redact"
 	"github.com/inspan/inspan/internal/safety/secret"
 )
 
@@ -49,7 +50,7 @@ func (s *Set) PlaceholderKey() ([]byte, error) {
 // That process can't resolve placeholders of secrets that it has not seen itself, such as a token that only
 // appears in the body.
 func (s *Set) Redacted(body event.Body) event.Body {
-	return event.MapText(body, s.vault().Redact)
+	return redact.MapText(body, s.vault().Redact)
 }
 
 // Clean is [tool.Env.Clean] for use before a session exists, as Redacted is for bodies.

@@ -9,11 +9,11 @@ import (
 
 	"github.com/inspan/inspan/internal/extend/profile"
 	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/models/heal"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic"
 	"github.com/inspan/inspan/llm/cloud"
 	"github.com/inspan/inspan/llm/gemini"
-	"github.com/inspan/inspan/llm/heal"
 	"github.com/inspan/inspan/llm/limit"
 	"github.com/inspan/inspan/llm/ollama"
 	"github.com/inspan/inspan/llm/openai"

@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/config"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/router"
 	"github.com/inspan/inspan/llm/script"
-	"github.com/inspan/inspan/tool"
 )
 
 // Choice is a model and the reason for choosing it.
@@ -229,7 +229,7 @@ func (s *Set) find(name string) (Provider, string, error) {
 	if route == provider {
 		what = "provider or known model"
 	}
-	if near := tool.Nearest(provider, names); near != "" {
+	if near := text.Nearest(provider, names); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	} else {
 		hint = "; there are " + strings.Join(s.usable(), ", ") + " and others"

@@ -9,8 +9,8 @@ import (
 
 	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/models/catalog"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/catalog"
 )
 
 // mostBook bounds a person's own price book, in bytes.

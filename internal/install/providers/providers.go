@@ -61,8 +61,8 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/models/catalog"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/catalog"
 	"github.com/inspan/inspan/llm/cloud"
 	"github.com/inspan/inspan/llm/openai"
 	"github.com/inspan/inspan/llm/router"

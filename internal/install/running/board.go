@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/store"
@@ -116,7 +117,7 @@ func (b *Board) List(ctx context.Context) ([]Row, error) {
 	}
 	b.infos = slices.DeleteFunc(infos, func(i store.Info) bool {
 		if i.Parent != "" {
-			b.agents[store.Lead(i.ID)]++
+			b.agents[kin.Lead(i.ID)]++
 		}
 		return i.Parent != ""
 	})
@@ -142,7 +143,7 @@ func (b *Board) holds(ctx context.Context, infos []store.Info) (map[string]bool,
 	}
 	asked := map[string]bool{}
 	for _, i := range infos {
-		id := store.Lead(i.ID)
+		id := kin.Lead(i.ID)
 		if i.Stop != "" || asked[id] {
 			continue
 		}
@@ -326,7 +327,7 @@ func (b *Board) Search(ctx context.Context, text string) (map[string]string, err
 		if err != nil && hit.Session == "" {
 			return found, err
 		}
-		if id := store.Lead(hit.Session); err == nil && found[id] == "" {
+		if id := kin.Lead(hit.Session); err == nil && found[id] == "" {
 			found[id] = hit.Text
 		}
 		if ctx.Err() != nil || len(found) == mostFound {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/world/worktree"
 	"github.com/inspan/inspan/store"
@@ -37,7 +38,7 @@ func (t *Table) Copies(ctx context.Context, of string) ([]Copy, error) {
 	}
 	if of != "" { // most have none, and that costs little
 		ids, err := t.Sessions.IDs(ctx)
-		if err != nil || !slices.ContainsFunc(ids, func(id string) bool { return store.InFamily(of, id) && t.apart(ctx, id) }) {
+		if err != nil || !slices.ContainsFunc(ids, func(id string) bool { return kin.In(of, id) && t.apart(ctx, id) }) {
 			return nil, err
 		}
 	}
@@ -59,7 +60,7 @@ func (t *Table) copies(ctx context.Context, list []store.Info, of string) ([]Cop
 		root := original(info, at)
 		dir := t.Trees.Copy(info.Root)
 		// One whose parent works in the same copy was not given it.
-		if of != "" && !store.InFamily(of, info.ID) || dir == "" || root == "" || t.Trees.Copy(root) == dir {
+		if of != "" && !kin.In(of, info.ID) || dir == "" || root == "" || t.Trees.Copy(root) == dir {
 			continue
 		}
 		tree, found, err := t.Trees.Open(ctx, root, info.Root)
@@ -163,7 +164,7 @@ func (t *Table) own(ctx context.Context, id string) ([]Copy, error) {
 	list, err := t.Sessions.List(ctx)
 	return slices.DeleteFunc(copies, func(c Copy) bool {
 		return slices.ContainsFunc(list, func(info store.Info) bool {
-			return !store.InFamily(id, info.ID) && t.Trees.Copy(info.Root) == t.Trees.Copy(c.Root)
+			return !kin.In(id, info.ID) && t.Trees.Copy(info.Root) == t.Trees.Copy(c.Root)
 		})
 	}), err
 }

@@ -27,7 +27,7 @@ type Order struct {
 	// Flow is the name of a workflow for the new session, and its inputs as typed. If empty, a model answers, or
 	// the session knows its program.
 	Flow []string `json:"flow,omitempty"`
-	// Key is the key of the first message to the session in ID, which may be empty, see [event.Key]: so the
+	// Key is the key of the first message to the session in ID, which may be empty, see [loop.Key]: so the
 	// message counts once, however often the order is given. If empty, the order is an ordinary one.
 	Key string `json:"key,omitempty"`
 	// News is text by others that the run begins for; empty if none.

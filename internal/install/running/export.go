@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/store"
 )
@@ -111,7 +112,7 @@ func (x *Exporter) Over(session string) error {
 	f.over = over
 	x.workLocked()
 	x.mu.Unlock()
-	if store.Parent(session) != "" {
+	if kin.Parent(session) != "" {
 		return nil // the session that it works for ends later
 	}
 	select {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/kernel/hold"
 	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
@@ -46,7 +48,7 @@ func (w *Rewinds) Lasting(ctx context.Context, id string) ([]Lasting, error) {
 				case transcript.Running:
 					if list := lasting(i.Effects(), fold.Session.Root); len(list) > 0 {
 						at[i] = len(out)
-						key := tool.Key(e.Session, i.Seq, i.Call.ID)
+						key := hold.Key(e.Session, i.Seq, i.Call.ID)
 						out = append(out, Lasting{Seq: e.Seq, Time: e.Time, Key: key, Tool: i.Call.Name, Effects: list})
 					}
 				case transcript.Over:
@@ -107,40 +109,40 @@ func lasting(effects []tool.Effect, root string) []string {
 	var out []string
 	command := ""
 	for _, e := range effects {
-		text := ""
+		what := ""
 		switch {
 		case e.Kind == tool.Execute:
 			command = e.Text
 		case e.Kind == tool.Network:
-			text = "talked to " + e.Text
+			what = "talked to " + e.Text
 			if e.Text == "" || e.Text == "*" {
-				text = "could reach any host"
+				what = "could reach any host"
 			}
 		case e.Kind == tool.External:
-			text = "could do anything"
+			what = "could do anything"
 			if e.Text != "" {
-				text = "was to " + e.Text
+				what = "was to " + e.Text
 			}
 		case e.Kind == tool.Write && e.Own:
-			text = "wrote " + e.Path + ", which the end of the session may have copied to the machine"
-		case e.Kind == tool.Write && !tool.Inside(root, e.Path):
-			text = "changed " + e.Path
+			what = "wrote " + e.Path + ", which the end of the session may have copied to the machine"
+		case e.Kind == tool.Write && !text.Inside(root, e.Path):
+			what = "changed " + e.Path
 		case e.Kind == tool.Write && e.Sensitive != "": // checkpoints leave it out
-			text = "changed " + e.Path
+			what = "changed " + e.Path
 		case e.Kind == tool.Read && e.Sensitive != "":
-			text = "read " + e.Path
+			what = "read " + e.Path
 		}
-		if text != "" && e.Sensitive != "" {
-			text += ", which " + e.Sensitive
+		if what != "" && e.Sensitive != "" {
+			what += ", which " + e.Sensitive
 		}
-		if text == "" {
+		if what == "" {
 			continue
 		}
 		if command != "" {
-			text = command + ": " + text
+			what = command + ": " + what
 		}
-		if !slices.Contains(out, text) {
-			out = append(out, text)
+		if !slices.Contains(out, what) {
+			out = append(out, what)
 		}
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/shell"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/internal/world/sandbox"
@@ -43,7 +44,7 @@ func (t *Table) Own(ctx context.Context, root, command string) (event.Said, erro
 	if err != nil && ctx.Err() == nil {
 		return event.Said{}, err
 	}
-	head, tail, dropped := tool.Cut(strings.ToValidUTF8(printed.Text(), "\uFFFD"), ownTold)
+	head, tail, dropped := text.CutMiddle(strings.ToValidUTF8(printed.Text(), "\uFFFD"), ownTold)
 	return event.Said{
 		Parts: llm.Say(words.Ran(command, head, tail, dropped, code, ctx.Err() != nil)), By: words.OwnShell,
 		Origin: event.OriginCommand, Taint: taintOf(command, env.Root),

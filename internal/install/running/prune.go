@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/store"
 )
@@ -75,7 +76,7 @@ func (t *Table) families(ctx context.Context) ([]family, error) {
 	}
 	byLead := map[string]*family{}
 	for _, info := range list {
-		lead := store.Lead(info.ID)
+		lead := kin.Lead(info.ID)
 		f := byLead[lead]
 		if f == nil {
 			f = &family{Stale: Stale{Info: store.NewInfo(lead)}}

@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/config"
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/view/transcript"
@@ -21,7 +22,6 @@ import (
 	"github.com/inspan/inspan/internal/world/snapshot"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/store"
-	"github.com/inspan/inspan/tool"
 )
 
 // Rewinds plans rewinds for all workspaces and sessions.
@@ -34,7 +34,7 @@ type Rewinds struct {
 // snapshots returns the store of checkpoints of a workspace; nil if there are none, because they are switched
 // off, or because the workspace is more than a project.
 func (w *Rewinds) snapshots(root string) *snapshot.Store {
-	if w.Config.Checkpoints.Off || tool.Inside(root, keep.Home()) {
+	if w.Config.Checkpoints.Off || text.Inside(root, keep.Home()) {
 		return nil
 	}
 	return &snapshot.Store{
@@ -349,7 +349,7 @@ func (r *Way) collect(ctx context.Context, sessions store.Store, id, root string
 		case event.Ended:
 			for _, f := range b.Files {
 				known := slices.ContainsFunc(r.apart, func(o FileBack) bool { return o.Path == f.Path })
-				if f.Written && !known && filepath.IsAbs(f.Path) && !tool.Inside(root, f.Path) {
+				if f.Written && !known && filepath.IsAbs(f.Path) && !text.Inside(root, f.Path) {
 					r.apart = append(r.apart, FileBack{Path: f.Path, What: "it is outside the workspace, and checkpoints cover only the workspace"})
 				}
 			}

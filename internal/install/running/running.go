@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/install/config"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/internal/world/sandbox"
@@ -124,7 +125,7 @@ func (t *Table) Driven(ctx context.Context, id string) (*Driven, error) {
 	if err != nil {
 		return nil, err
 	}
-	for at := id; at != ""; at = store.Parent(at) {
+	for at := id; at != ""; at = kin.Parent(at) {
 		h, err := t.Sessions.Holder(ctx, at)
 		if err != nil {
 			return nil, err
@@ -159,7 +160,7 @@ func (s Standing) of(d Driven) Driven {
 
 func drivenBy(h store.Holder, st inspan.Status) Driven {
 	d := Driven{
-		ID: h.Session, Parent: store.Parent(h.Session), PID: h.PID, Host: h.Host, Since: h.Since, State: stateOf(st), What: st.Title,
+		ID: h.Session, Parent: kin.Parent(h.Session), PID: h.PID, Host: h.Host, Since: h.Since, State: stateOf(st), What: st.Title,
 		Root: st.Root, Cost: st.Cost, Unpriced: st.Unpriced, Open: Questions(st),
 	}
 	if d.What == "" {
@@ -223,7 +224,7 @@ func (t *Table) Driver(ctx context.Context, id string) (*store.Holder, error) {
 	tick := time.NewTicker(gap)
 	defer tick.Stop()
 	for n := 0; ; n++ {
-		for at := id; at != ""; at = store.Parent(at) {
+		for at := id; at != ""; at = kin.Parent(at) {
 			if h, err := t.Sessions.Holder(ctx, at); h != nil || err != nil {
 				return h, err
 			}
@@ -273,7 +274,7 @@ func (t *Table) stop(ctx context.Context, id string, now bool, wait time.Duratio
 	if h == nil || err != nil {
 		return t.rests(ctx, id), err
 	}
-	child := store.Parent(id) != ""
+	child := kin.Parent(id) != ""
 	if !now || child {
 		rests, err := t.interrupt(ctx, id, wait)
 		if err != nil {

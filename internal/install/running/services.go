@@ -15,17 +15,18 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/extend/tools"
 	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/world/ability"
 	"github.com/inspan/inspan/internal/world/sandbox"
-	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
 // Service is a process that continues after its session has ended. While it runs, it has a file in the state
 // folder.
 type Service struct {
-	tool.Kept
+	ability.Kept
 	Session string    `json:"session"`
 	Job     string    `json:"job,omitempty"` // empty if it was not a job
 	Command string    `json:"command"`
@@ -80,7 +81,7 @@ func (t *Table) Shell(id string) *tools.Shell {
 func (t *Table) Drop(id string, shell *tools.Shell, end func() error) error {
 	t.shells.CompareAndDelete(id, shell)
 	shell.Close()
-	if shell.Pass(t.Shell(store.Parent(id)), end) {
+	if shell.Pass(t.Shell(kin.Parent(id)), end) {
 		return nil
 	}
 	return end()
@@ -91,13 +92,13 @@ func (t *Table) Drop(id string, shell *tools.Shell, end func() error) error {
 func (t *Table) Leave(id string, shell *tools.Shell, normal bool, mode tool.Mode) (out inspan.Leftovers) {
 	n := 0
 	out.Kept, out.Ended = shell.Leave(tools.Leaving{
-		To:  t.Shell(store.Parent(id)),
+		To:  t.Shell(kin.Parent(id)),
 		All: t.Config.Keeps(mode), None: !normal || t.Config.Leftovers == config.LeftoversEnd,
-		Keep: func(l tool.Leftover, p tool.Keepable) (tool.Leftover, error) {
+		Keep: func(l tool.Leftover, p ability.Keepable) (tool.Leftover, error) {
 			n++
 			l.Output = filepath.Join(t.SessionsDir(), id, fmt.Sprintf("kept-%d-%d.log", os.Getpid(), n))
 			s := Service{Session: id, Job: l.Job, Command: l.Command, Since: time.Now(), Output: l.Output}
-			ports, err := p.Keep(l.Output, func(k tool.Kept) error {
+			ports, err := p.Keep(l.Output, func(k ability.Kept) error {
 				s.Kept, l.PID = k, k.PID
 				return t.register(&s)
 			})
@@ -173,7 +174,7 @@ func (t *Table) WithServices(list []Driven) ([]Driven, error) {
 	host, _ := os.Hostname() // as for those that are driven
 	for _, s := range services {
 		list = append(list, Driven{
-			ID: s.Session, Parent: store.Parent(s.Session),
+			ID: s.Session, Parent: kin.Parent(s.Session),
 			PID: s.PID, Host: host, Since: s.Since, State: StateKept, What: s.Command,
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/internal/world/worktree"
 	"github.com/inspan/inspan/store"
@@ -55,7 +56,7 @@ func (t *Table) Unused(ctx context.Context, stale []Stale, rest Rest) ([]Unused,
 func roots(list []store.Info, goes map[string]bool) (used map[string]bool, known bool) {
 	used = map[string]bool{}
 	for _, info := range list {
-		if goes[store.Lead(info.ID)] {
+		if goes[kin.Lead(info.ID)] {
 			continue
 		}
 		if info.Root == "" && info.Damage != nil {
@@ -115,7 +116,7 @@ func (rest Rest) worktrees(ctx context.Context, list []store.Info, goes, used ma
 	for _, info := range list {
 		dir := rest.Trees.Copy(info.Root)
 		of := original(info, at)
-		if !goes[store.Lead(info.ID)] || of == "" || dir == "" || seen[dir] || rest.holds(used, dir) {
+		if !goes[kin.Lead(info.ID)] || of == "" || dir == "" || seen[dir] || rest.holds(used, dir) {
 			continue
 		}
 		seen[dir] = true

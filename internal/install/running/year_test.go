@@ -15,6 +15,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/install/config"
 	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/kernel/session"
@@ -190,7 +191,7 @@ func (y *year) check(tb testing.TB, left, most int64) {
 		if err != nil || info.Damage != nil {
 			tb.Fatalf("%s: %v, %v", info.ID, err, info.Damage)
 		}
-		if store.Lead(info.ID) != info.ID && !slices.ContainsFunc(list, func(i store.Info) bool { return i.ID == info.Parent }) {
+		if kin.Lead(info.ID) != info.ID && !slices.ContainsFunc(list, func(i store.Info) bool { return i.ID == info.Parent }) {
 			tb.Errorf("%s has lost its parent", info.ID)
 		}
 		size += n

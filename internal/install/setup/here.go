@@ -122,7 +122,7 @@ func outside(a *app.App, root string) Finding {
 		switch {
 		case err != nil:
 			unused = append(unused, path+" is missing")
-		case tool.Inside(root, real):
+		case text.Inside(root, real):
 			unused = append(unused, path+" is in this folder, where sessions can change it")
 		default:
 			list = append(list, path+" (sandbox.outside)")
@@ -284,7 +284,7 @@ func languages(root string) (out []Finding) {
 func installed(name, root string) bool {
 	return slices.ContainsFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool {
 		info, err := os.Stat(filepath.Join(dir, name))
-		return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 && !tool.Inside(root, dir)
+		return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 && !text.Inside(root, dir)
 	})
 }
 

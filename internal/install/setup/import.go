@@ -175,7 +175,7 @@ func (i *Import) rest(dir string) {
 	names, _ := f.Readdirnames(mostNamed)
 	names = slices.DeleteFunc(names, func(name string) bool {
 		path := filepath.Join(dir, name)
-		return slices.ContainsFunc(i.told, func(told string) bool { return tool.Inside(path, told) }) ||
+		return slices.ContainsFunc(i.told, func(told string) bool { return text.Inside(path, told) }) ||
 			slices.ContainsFunc(i.runs, func(command string) bool { return strings.Contains(command, "/"+name) })
 	})
 	if len(names) == 0 {
@@ -401,7 +401,7 @@ func (i *Import) unread(path string, err error) {
 // text reads a file to copy, and reports one that can't be copied. A link must not lead out of the home folder.
 func (i *Import) text(path string) (data string, ok bool) {
 	real, err := filepath.EvalSymlinks(path)
-	if err == nil && !tool.Inside(i.home, real) {
+	if err == nil && !text.Inside(i.home, real) {
 		err = errors.New("it is a link that leads out of your home folder")
 	}
 	if err == nil {

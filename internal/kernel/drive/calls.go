@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/kernel/fault"
 	"github.com/inspan/inspan/internal/kernel/hold"
 	"github.com/inspan/inspan/internal/kernel/loop"
@@ -173,7 +174,7 @@ func (cs *calls) launch(c loop.Call) {
 			m.suspended = errors.Is(err, tool.ErrHeld)
 		}
 		if end.Parent = c.Parent; c.Caller && ctx.Err() != nil && end.Outcome != event.OutcomeCancelled {
-			end.Outcome, end.Class = event.OutcomeCancelled, event.ErrorNone // regardless of what it returned
+			end.Outcome, end.Class = event.OutcomeCancelled, fault.ErrorNone // regardless of what it returned
 		}
 		if tool.ReadOnly(c.Effects) && c.Parent == "" && !c.Caller {
 			cs.journal.mu.Lock()
@@ -196,7 +197,7 @@ func (cs *calls) toolCall(c loop.Call, judged redact.Resolved) *tool.Call {
 		call.Name, call.As = c.Tool, c.Name
 	}
 	if begun, runs := state.Call(c.ID); runs {
-		call.Traceparent = event.SpanContext(state.Within, state.Session, fmt.Sprint("call-", begun.StartedSeq))
+		call.Traceparent = text.SpanContext(state.Within, state.Session, fmt.Sprint("call-", begun.StartedSeq))
 		if call.Env.Procs != nil {
 			call.Env.Procs = hold.Named{Procs: call.Env.Procs, Call: call}
 		}
@@ -232,7 +233,7 @@ func (cs *calls) run(ctx context.Context, c *tool.Call) (event.Ended, error) {
 	end := event.Ended{Call: c.ID, Outcome: event.OutcomeOK}
 	t, ok := cs.tools.byName[c.Name]
 	if !ok {
-		end.Outcome, end.Class = event.OutcomeFailed, event.ErrorUnknown
+		end.Outcome, end.Class = event.OutcomeFailed, fault.ErrorUnknown
 		end.Parts = llm.Say(fmt.Sprintf("There is no tool %q any more.", c.Name))
 		return end, nil
 	}
@@ -252,7 +253,7 @@ func (cs *calls) run(ctx context.Context, c *tool.Call) (event.Ended, error) {
 		end.Outcome = event.OutcomeUnknown
 		end.Parts = wrap.OnNewLine(end.Parts, "Outcome unknown: "+err.Error()+". Check before you repeat it.")
 	case err != nil && ctx.Err() != nil:
-		end.Outcome, end.Class = event.OutcomeCancelled, event.ErrorNone
+		end.Outcome, end.Class = event.OutcomeCancelled, fault.ErrorNone
 		end.Parts = wrap.OnNewLine(end.Parts, whyStopped(context.Cause(ctx)))
 	case err != nil:
 		end.Outcome = event.OutcomeFailed

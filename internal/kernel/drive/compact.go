@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/kernel/compact"
 	"github.com/inspan/inspan/internal/kernel/fault"
 	"github.com/inspan/inspan/internal/kernel/loop"
@@ -40,7 +41,7 @@ func (d *Driver) compact(ctx context.Context, c loop.Compact) error {
 	if !ok {
 		return d.journal.record(ctx, event.Kept{Why: c.Why, Reason: "there is too little to summarise"})
 	}
-	if err := d.journal.show(event.Progress{Text: event.Compacting}); err != nil {
+	if err := d.journal.show(event.Progress{Text: loop.Compacting}); err != nil {
 		return err
 	}
 	s := summary{requests: d.requests, plan: plan, focus: focus}
@@ -48,7 +49,7 @@ func (d *Driver) compact(ctx context.Context, c loop.Compact) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err != nil && (c.Why != event.CompactOverflow || errors.Is(err, fault.ErrInterrupted)) {
+	if err != nil && (c.Why != loop.CompactOverflow || errors.Is(err, fault.ErrInterrupted)) {
 		return d.journal.record(ctx, event.Kept{Why: c.Why, Reason: err.Error(), Usage: s.usage, Cost: s.cost, Consulted: s.consulted})
 	}
 	if err != nil {
@@ -108,7 +109,7 @@ func keptTokens(room int) int {
 // the room is unknown. A conversation that the provider refused was too long, even if we counted less.
 func allowedTokens(st *loop.State, why event.Compaction) int {
 	room := st.Room()
-	if refused := st.Tokens() * 3 / 4; why == event.CompactOverflow && (room == 0 || refused < room) {
+	if refused := st.Tokens() * 3 / 4; why == loop.CompactOverflow && (room == 0 || refused < room) {
 		room = refused
 	}
 	if room == 0 {
@@ -183,7 +184,7 @@ func lasting(st *loop.State) []compact.Lasting {
 }
 
 func relativePath(root, path string) string {
-	if rel, err := filepath.Rel(root, path); err == nil && root != "" && tool.Inside(root, path) {
+	if rel, err := filepath.Rel(root, path); err == nil && root != "" && text.Inside(root, path) {
 		return rel
 	}
 	return path

@@ -225,7 +225,7 @@ func (d *Driver) Begin(ctx context.Context, inputs []event.Body, yield func(even
 		return err
 	}
 	state := d.journal.state
-	inputs = slices.DeleteFunc(slices.Clone(inputs), func(b event.Body) bool { return state.HasInput(event.Key(b)) })
+	inputs = slices.DeleteFunc(slices.Clone(inputs), func(b event.Body) bool { return state.HasInput(loop.Key(b)) })
 	if !d.runStarted && d.cfg.Started != nil {
 		d.cfg.Started()
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -48,7 +49,7 @@ func (in *instructions) forTouched(results []event.Body) []event.Body {
 func (in *instructions) paths(end event.Ended) []string {
 	var out []string
 	add := func(path string) {
-		if root := in.journal.state.Root; path != root && tool.Inside(root, path) {
+		if root := in.journal.state.Root; path != root && text.Inside(root, path) {
 			out = append(out, path)
 		}
 	}

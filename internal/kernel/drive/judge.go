@@ -15,14 +15,15 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/kernel/fault"
+	"github.com/inspan/inspan/internal/kernel/hold"
 	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/kernel/redact"
 	"github.com/inspan/inspan/internal/safety/policy"
 	"github.com/inspan/inspan/internal/safety/secret"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -49,7 +50,7 @@ func (j *judging) who() tool.Actor {
 // Actor returns the agent of a session, given the session's id and the kind of agent. Without a parent it has no kind:
 // if a person copies the session of a subagent, the copy is a lead.
 func Actor(session, kind string) tool.Actor {
-	who := tool.Actor{Kind: kind, Parent: store.Parent(session), Lead: store.Lead(session)}
+	who := tool.Actor{Kind: kind, Parent: kin.Parent(session), Lead: kin.Lead(session)}
 	if who.Parent == "" {
 		who.Kind = ""
 	}
@@ -77,7 +78,7 @@ func (j *judging) call(c llm.Call, args json.RawMessage) *tool.Call {
 	env.Clean, env.History = j.cfg.Secrets.Reader, history{j.journal.log}
 	key := ""
 	if made, ok := state.Call(c.ID); ok {
-		key = tool.Key(state.Session, made.Seq, c.ID)
+		key = hold.Key(state.Session, made.Seq, c.ID)
 	}
 	return &tool.Call{
 		ID: c.ID, Key: key, Name: c.Name, Args: args, Session: state.Session, Who: j.who(),
@@ -149,7 +150,7 @@ func (t *trial) run(ctx context.Context, c llm.Call) []event.Body {
 		as, t.judged.Tool = named, c.Name
 	}
 	if problem != "" && t.tool.Name == "" {
-		return []event.Body{event.Ended{Call: c.ID, Outcome: event.OutcomeInvalid, Class: event.ErrorUnknown, Parts: llm.Say(problem)}}
+		return []event.Body{event.Ended{Call: c.ID, Outcome: event.OutcomeInvalid, Class: fault.ErrorUnknown, Parts: llm.Say(problem)}}
 	}
 	if problem != "" {
 		return invalidCall(c, problem)
@@ -405,7 +406,7 @@ func (t *trial) resolveOnce(ctx context.Context, c *tool.Call) (name string, arg
 
 // invalidCall returns the end of a call that can't be judged.
 func invalidCall(c llm.Call, why string) []event.Body {
-	return []event.Body{event.Ended{Call: c.ID, Outcome: event.OutcomeInvalid, Class: event.ErrorArguments, Parts: llm.Say(why)}}
+	return []event.Body{event.Ended{Call: c.ID, Outcome: event.OutcomeInvalid, Class: fault.ErrorArguments, Parts: llm.Say(why)}}
 }
 
 // effects asks the tool for the effects of a call. If the tool can't tell, the call counts as external. The error is

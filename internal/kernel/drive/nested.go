@@ -27,6 +27,8 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/fault"
+	"github.com/inspan/inspan/internal/kernel/hold"
 	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/kernel/redact"
 	"github.com/inspan/inspan/internal/kernel/request"
@@ -222,7 +224,7 @@ func (m *caller) match(parent loop.Call, w callRequest) (made loop.Call, known b
 func (m *caller) divergence(parent loop.Call) error {
 	for _, made := range parent.Nested {
 		if m.logged[made.ID] && !m.matched[made.ID] && !made.RequestedAhead {
-			return fmt.Errorf("%w: it has left out the call %s %s", tool.ErrDiverged, made.Name, made.Args)
+			return fmt.Errorf("%w: it has left out the call %s %s", hold.ErrDiverged, made.Name, made.Args)
 		}
 	}
 	return nil
@@ -461,8 +463,8 @@ func (cs *calls) storable(ends []event.Ended) []event.Body {
 		delete(cs.callers, end.Call)
 		c, _ := cs.journal.state.Call(end.Call)
 		err := m.divergence(c)
-		if err != nil && (end.Outcome == event.OutcomeOK || errors.Is(context.Cause(m.ctx), tool.ErrDiverged)) {
-			end.Outcome, end.Class, end.Parts = event.OutcomeFailed, event.ErrorDiverged, llm.Say(err.Error())
+		if err != nil && (end.Outcome == event.OutcomeOK || errors.Is(context.Cause(m.ctx), hold.ErrDiverged)) {
+			end.Outcome, end.Class, end.Parts = event.OutcomeFailed, fault.ErrorDiverged, llm.Say(err.Error())
 		}
 		out = append(out, bodies(c.Unfinished())...)
 		if text := c.Account(); text != "" && end.Outcome != event.OutcomeOK {

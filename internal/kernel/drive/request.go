@@ -8,6 +8,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/memo"
 	"github.com/inspan/inspan/internal/kernel/fault"
 	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/kernel/redact"
@@ -22,7 +23,7 @@ type requests struct {
 	model   llm.Model // with its wrappers
 	cache   request.CacheWatch
 	images  request.Images
-	memo    llm.Memo // caches the encoding of earlier requests
+	memo    memo.Memo // caches the encoding of earlier requests
 }
 
 func newRequests(cfg *Config, j *journal) *requests {

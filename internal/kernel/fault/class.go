@@ -25,6 +25,23 @@ var (
 	ErrBreaker     = fmt.Errorf("%w: the run spent too much within a minute", ErrInterrupted)
 )
 
+// Error classes. A call with the outcome "ok" may have one: a command that ran and exited with a code other
+// than 0.
+const (
+	ErrorNone       event.ErrorClass = ""
+	ErrorTimeout    event.ErrorClass = "timeout"      // it took too long
+	ErrorPanic      event.ErrorClass = "panic"        // its tool panicked
+	ErrorArguments  event.ErrorClass = "arguments"    // unusable arguments
+	ErrorUnknown    event.ErrorClass = "unknown_tool" // no such tool; version 0.1 says "arguments"
+	ErrorNotFound   event.ErrorClass = "not_found"    // a file or another object was missing
+	ErrorPermission event.ErrorClass = "permission"   // refused by the system or the sandbox
+	ErrorNetwork    event.ErrorClass = "network"      // a host could not be reached, or did not answer
+	ErrorDisk       event.ErrorClass = "disk"         // no room, or a disk fault
+	ErrorExit       event.ErrorClass = "exit"         // a command exited with a code other than 0
+	ErrorDiverged   event.ErrorClass = "diverged"     // a tool did not repeat itself
+	ErrorTool       event.ErrorClass = "tool"         // any other error of the tool
+)
+
 // ClassOf returns the class of a tool's error, or of the exit code of its command if err is nil. It
 // compares no error texts.
 func ClassOf(err error, exit *int) event.ErrorClass {
@@ -35,23 +52,23 @@ func ClassOf(err error, exit *int) event.ErrorClass {
 	}
 	switch {
 	case err == nil && exit != nil && *exit != 0:
-		return event.ErrorExit
+		return ErrorExit
 	case err == nil:
-		return event.ErrorNone
+		return ErrorNone
 	case errors.As(err, &panicked):
-		return event.ErrorPanic
+		return ErrorPanic
 	case is(ErrTimeout, ErrUnstoppable, context.DeadlineExceeded, os.ErrDeadlineExceeded):
-		return event.ErrorTimeout
+		return ErrorTimeout
 	case is(tool.ErrInvalid):
-		return event.ErrorArguments
+		return ErrorArguments
 	case is(fs.ErrNotExist):
-		return event.ErrorNotFound
+		return ErrorNotFound
 	case is(fs.ErrPermission):
-		return event.ErrorPermission
+		return ErrorPermission
 	case keep.DiskFault(err):
-		return event.ErrorDisk
+		return ErrorDisk
 	case errors.As(err, &network), is(syscall.ECONNREFUSED, syscall.ECONNRESET, io.ErrUnexpectedEOF):
-		return event.ErrorNetwork
+		return ErrorNetwork
 	}
-	return event.ErrorTool
+	return ErrorTool
 }

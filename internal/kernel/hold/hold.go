@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/kernel/redact"
 	"github.com/inspan/inspan/internal/safety/policy"
 	"github.com/inspan/inspan/internal/safety/secret"
@@ -78,11 +79,17 @@ func temporary(env tool.Env, effects []tool.Effect) tool.Env {
 	return env
 }
 
+// opener is an optional interface of [tool.Files] that keep sensitive places closed.
+type opener interface {
+	// Opened returns the same files with the sensitive places of p open.
+	Opened(p tool.Pass) tool.Files
+}
+
 // opened returns an environment with access to the sensitive places among the judged effects.
 func opened(c *tool.Call, effects []tool.Effect, pass tool.Pass) tool.Env {
 	env := c.Env
 	pass = passOf(c.Mode, effects, pass)
-	if files, ok := env.Files.(tool.Opener); ok && pass.Some() {
+	if files, ok := env.Files.(opener); ok && pass.Some() {
 		env.Files = files.Opened(pass)
 	}
 	if env.Procs != nil && pass.Some() {
@@ -142,7 +149,7 @@ func (v verdict) covers(kind tool.EffectKind, object string) bool {
 		case kind == tool.Network:
 			return e.Text == object || e.Text == "" && object == "*"
 		}
-		return tool.Inside(e.Path, object)
+		return text.Inside(e.Path, object)
 	})
 }
 
@@ -156,7 +163,7 @@ func (v verdict) differs(vars []string) string {
 	}
 	is := make([]string, len(vars))
 	for i, kv := range vars {
-		is[i] = v.stored(tool.Exported([]string{kv}))
+		is[i] = v.stored(Exported([]string{kv}))
 	}
 	for _, lists := range [][2][]string{{is, was}, {was, is}} {
 		for _, line := range lists[0] {

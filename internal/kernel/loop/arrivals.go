@@ -88,5 +88,5 @@ func (s *State) waitingArrivals() string {
 
 // arrivalsDue returns the message after which the first waiting arrival is admitted, and whether any waits.
 func (s *State) arrivalsDue() (event.Steered, bool) {
-	return steer("These messages waited for room in the context window:", event.WhyArrived), len(s.Arrivals) > 0
+	return steer("These messages waited for room in the context window:", WhyArrived), len(s.Arrivals) > 0
 }

@@ -89,7 +89,7 @@ func TestArrivals(t *testing.T) {
 	}
 	tp.add(event.Asked{Turn: 6}, unmeasured(llm.StopEnd, llm.Text{Text: "That is all."}))
 	steer, is := tp.Next().(loop.Steer)
-	if !is || !slices.Equal(steer.Steered.Why, []event.Why{event.WhyArrived}) {
+	if !is || !slices.Equal(steer.Steered.Why, []event.Why{loop.WhyArrived}) {
 		t.Fatalf("an answer counts while results wait: %s", tp.next())
 	}
 	tp.add(steer.Steered)

@@ -7,6 +7,17 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
+// Compacting is the text of the Progress with which a compaction begins. It ends with Compacted or Kept, or
+// with the run.
+const Compacting = "compacting the conversation"
+
+// Reasons to compact.
+const (
+	CompactWindow   event.Compaction = "window"   // the next prompt would use reserved room
+	CompactOverflow event.Compaction = "overflow" // the model refused the prompt as too long
+	CompactAsked    event.Compaction = "asked"    // someone asked for it
+)
+
 // Compaction is the history of compactions.
 type Compaction struct {
 	Wanted *event.Compact `json:"wanted,omitempty"` // an open request for a compaction
@@ -187,10 +198,10 @@ func (s *State) compaction() (Compact, bool) {
 	r := &s.Run
 	switch {
 	case s.Compaction.Wanted != nil && !r.Asking:
-		return Compact{Why: event.CompactAsked, Focus: s.Compaction.Wanted.Focus}, true
-	case !r.Active || s.compactionTried() && s.Compaction.Kept == event.CompactOverflow:
+		return Compact{Why: CompactAsked, Focus: s.Compaction.Wanted.Focus}, true
+	case !r.Active || s.compactionTried() && s.Compaction.Kept == CompactOverflow:
 	case s.overflowed():
-		return Compact{Why: event.CompactOverflow}, true
+		return Compact{Why: CompactOverflow}, true
 	}
 	return Compact{}, false
 }
@@ -199,8 +210,8 @@ func (s *State) kept(b event.Kept) {
 	s.Total.Usage = s.Total.Usage.Add(b.Usage)
 	s.Total.Cost += b.Cost
 	c := &s.Compaction
-	c.Wanted, c.Tried, c.Kept = nil, s.Total.Turns+1, cmp.Or(b.Why, event.CompactOverflow)
-	if c.Kept != event.CompactAsked {
+	c.Wanted, c.Tried, c.Kept = nil, s.Total.Turns+1, cmp.Or(b.Why, CompactOverflow)
+	if c.Kept != CompactAsked {
 		c.Refused++
 		c.Wait = s.Total.Turns + 1<<min(c.Refused, maxDoublings)
 	}

@@ -51,7 +51,7 @@ func TestDigestIsOfTheWhole(t *testing.T) {
 	run("two")
 	apply(event.Switched{Tools: []llm.ToolSpec{{Name: "look"}}})
 	run("three")
-	apply(event.Pruned{Upto: 3}, event.Healed{Level: event.HealReasoning})
+	apply(event.Pruned{Upto: 3}, event.Healed{Level: loop.HealReasoning})
 	run("four")
 	compacted, err := st.Compacted(event.Compacted{}, loop.Shortened{Messages: st.Messages[:2]})
 	if err != nil {

@@ -7,8 +7,22 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
+)
+
+// Reasons to steer.
+const (
+	WhyReply   event.Why = "reply"   // the reply was empty or cut
+	WhyRepeats event.Why = "repeats" // the same call brings the same result
+	WhyEnded   event.Why = "ended"   // jobs have ended
+	WhyJobs    event.Why = "jobs"    // jobs are running beside a final answer
+	WhyArrived event.Why = "arrived" // the first message of other agents comes in now, although the window has no room
+	WhyLeft    event.Why = "left"    // processes left by commands run beside a final answer, and end with the run
+	WhyTodo    event.Why = "todo"    // items of the to-do list are open
+	WhyVerify  event.Why = "verify"  // files were changed and not checked
+	WhyBudget  event.Why = "budget"  // turns, time, money or tokens run out
 )
 
 // A final answer passes gates before it ends the run. A gate asks the model about open work or missing evidence. All
@@ -35,10 +49,10 @@ func (s *State) gate() (event.Steered, bool) {
 	var why []event.Why
 	var texts []string
 	if text := s.openTodos(); text != "" && s.Levers.Todo.Active(s.Unattended) {
-		why, texts = append(why, event.WhyTodo), append(texts, text)
+		why, texts = append(why, WhyTodo), append(texts, text)
 	}
 	if text := s.uncheckedWork(); text != "" && s.Levers.Verify.Active(s.Unattended) {
-		why, texts = append(why, event.WhyVerify), append(texts, text)
+		why, texts = append(why, WhyVerify), append(texts, text)
 	}
 	text := strings.Join(texts, "\n\n")
 	return steer(text, why...), len(why) > 0 && text != r.LastGate
@@ -57,20 +71,20 @@ func (s *State) recordSteer(b event.Steered) {
 	gates := false
 	for _, why := range b.Why {
 		switch why {
-		case event.WhyEnded:
+		case WhyEnded:
 			s.UnreportedEnds = nil
-		case event.WhyJobs:
+		case WhyJobs:
 			s.Jobs = slices.Clone(s.Jobs)
 			for i := range s.Jobs {
 				s.Jobs[i].Reported = true
 			}
-		case event.WhyLeft:
+		case WhyLeft:
 			s.LeftReported = true
-		case event.WhyTodo, event.WhyVerify:
+		case WhyTodo, WhyVerify:
 			gates = true
-		case event.WhyBudget:
+		case WhyBudget:
 			s.Run.WarnedPercent = s.dueWarning()
-		case event.WhyRepeats:
+		case WhyRepeats:
 			s.Run.Repeats.Warned = true
 		}
 	}
@@ -106,7 +120,7 @@ func (s *State) uncheckedWork() string {
 	}
 	var names []string
 	for _, path := range s.Work.Unchecked {
-		if rel, err := filepath.Rel(s.Root, path); err == nil && tool.Inside(s.Root, path) {
+		if rel, err := filepath.Rel(s.Root, path); err == nil && text.Inside(s.Root, path) {
 			path = rel
 		}
 		names = append(names, path)

@@ -91,7 +91,7 @@ func TestUncheckedFilesAreNoEnd(t *testing.T) {
 				tp.want("stop done")
 				return
 			}
-			if text := tp.steered(event.WhyVerify); !strings.Contains(text, "mend the sum in main.go") {
+			if text := tp.steered(loop.WhyVerify); !strings.Contains(text, "mend the sum in main.go") {
 				t.Errorf("the task is not repeated: %s", text)
 			}
 			tp.want("ask")
@@ -109,7 +109,7 @@ func TestGatesAskTwiceAtMost(t *testing.T) {
 	tp.does("todo", event.Ended{Todo: []tool.Todo{{Text: "first", State: tool.TodoDone}, {Text: "second", State: tool.TodoDoing}}})
 	tp.does("edit", edited("/w/a.py"), write("/w/a.py"))
 	tp.answer("done")
-	text := tp.steered(event.WhyTodo)
+	text := tp.steered(loop.WhyTodo)
 	if !strings.Contains(text, "- second") || strings.Contains(text, "- first") || !strings.Contains(text, "a.py") {
 		t.Errorf("both gates speak at once: %s", text)
 	}
@@ -120,7 +120,7 @@ func TestGatesAskTwiceAtMost(t *testing.T) {
 
 	again.does("edit", edited("/w/b.py"), write("/w/b.py"))
 	again.answer("done")
-	again.steered(event.WhyTodo)
+	again.steered(loop.WhyTodo)
 	again.does("edit", edited("/w/c.py"), write("/w/c.py"))
 	again.answer("done")
 	again.want("stop done")
@@ -142,7 +142,7 @@ func TestBackgroundChecks(t *testing.T) {
 
 // TestGatesAreLevers checks that gates are off in attended sessions, and where they are switched off.
 func TestGatesAreLevers(t *testing.T) {
-	for _, levers := range []event.Levers{{Verify: event.LeverOff}, {}} {
+	for _, levers := range []event.Levers{{Verify: "off"}, {}} {
 		tp := alone(t, levers, said("x"))
 		if levers == (event.Levers{}) {
 			tp.add(event.Claimed{Epoch: 2})
@@ -151,10 +151,10 @@ func TestGatesAreLevers(t *testing.T) {
 		tp.answer("done")
 		tp.want("stop done")
 	}
-	tp := alone(t, event.Levers{Verify: event.LeverOn}, said("x"), event.Claimed{Epoch: 2})
+	tp := alone(t, event.Levers{Verify: "on"}, said("x"), event.Claimed{Epoch: 2})
 	tp.does("edit", edited("/w/a.py"), write("/w/a.py"))
 	tp.answer("done")
-	tp.steered(event.WhyVerify)
+	tp.steered(loop.WhyVerify)
 }
 
 func TestBudgetIsTold(t *testing.T) {
@@ -163,7 +163,7 @@ func TestBudgetIsTold(t *testing.T) {
 	for turn := 1; turn <= 19; turn++ {
 		tp.does("read", event.Ended{Parts: llm.Say(fmt.Sprint(turn))}, read(fmt.Sprint("/w/", turn)))
 		if s, ok := tp.Next().(loop.Steer); ok {
-			tp.steered(event.WhyBudget)
+			tp.steered(loop.WhyBudget)
 			told[turn] = s.Steered.Parts.Text()
 		}
 		tp.want("ask")
@@ -179,18 +179,18 @@ func TestJobsEndLoudly(t *testing.T) {
 	tp.does("bash", event.Ended{Job: &tool.Job{ID: "1", Command: "make all", Late: true}})
 	tp.does("bash", event.Ended{Job: &tool.Job{ID: "2", Command: "make docs"}})
 	tp.add(event.Finished{Job: "2", Exit: &zero, Seconds: 3, Line: "built"})
-	if text := tp.steered(event.WhyEnded); !strings.Contains(text, "job 2 has ended: exit code 0, after 3 seconds; last line: built") {
+	if text := tp.steered(loop.WhyEnded); !strings.Contains(text, "job 2 has ended: exit code 0, after 3 seconds; last line: built") {
 		t.Errorf("told %q", text)
 	}
 	tp.want("ask")
 	tp.answer("done")
-	if text := tp.steered(event.WhyJobs); !strings.Contains(text, "job 1: make all") || strings.Contains(text, "job 2") {
+	if text := tp.steered(loop.WhyJobs); !strings.Contains(text, "job 1: make all") || strings.Contains(text, "job 2") {
 		t.Errorf("told %q", text)
 	}
 	tp.answer("I leave it running")
 	tp.want("await")
 	tp.add(event.Finished{Job: "1", Exit: &zero, Seconds: 60})
-	tp.steered(event.WhyEnded)
+	tp.steered(loop.WhyEnded)
 	tp.answer("all is built")
 	tp.want("stop done")
 }
@@ -217,7 +217,7 @@ func TestTellsOnce(t *testing.T) {
 	tp.add(event.Asked{Turn: 1}, reply(llm.StopCalls, call("b", "bash")),
 		allowed("b"), event.Started{Call: "b"}, event.Finished{Job: "1", Exit: &zero},
 		event.Ended{Call: "b", Outcome: event.OutcomeOK, Job: &tool.Job{ID: "1", Command: "make"}})
-	tp.steered(event.WhyEnded)
+	tp.steered(loop.WhyEnded)
 	tp.answer("done")
 	tp.want("stop done")
 }
@@ -234,18 +234,18 @@ func TestServersDoNotHoldARun(t *testing.T) {
 	serves(event.Claimed{Epoch: 2, Unattended: true}, true, true).want("stop done")
 	for _, claim := range []event.Claimed{{Epoch: 2}, {Epoch: 2, Unattended: true, Keeps: true}} {
 		tp := serves(claim, false, true)
-		tp.steered(event.WhyJobs)
+		tp.steered(loop.WhyJobs)
 		tp.answer("it runs")
 		tp.want("stop done")
 	}
 	server := serves(event.Claimed{Epoch: 2, Unattended: true}, false, false)
-	if text := server.steered(event.WhyJobs); !strings.Contains(text, "the run ends and stops them") || strings.Contains(text, "first waits") {
+	if text := server.steered(loop.WhyJobs); !strings.Contains(text, "the run ends and stops them") || strings.Contains(text, "first waits") {
 		t.Errorf("it is told %q", text)
 	}
 	server.answer("it runs")
 	server.want("stop done")
 	tp := serves(event.Claimed{Epoch: 2, Unattended: true}, false, true)
-	tp.steered(event.WhyJobs)
+	tp.steered(loop.WhyJobs)
 	if !tp.JobDeadline().IsZero() {
 		t.Error("it waits before the model has answered")
 	}
@@ -283,7 +283,7 @@ func TestLeftBehind(t *testing.T) {
 		tp.does("bash", event.Ended{Exit: &exit, Left: tt.left})
 		tp.answer("it runs")
 		if tt.want != "" {
-			if text := tp.steered(event.WhyLeft); !strings.Contains(text, tt.want) {
+			if text := tp.steered(loop.WhyLeft); !strings.Contains(text, tt.want) {
 				t.Errorf("%+v: %s", tt.claim, text)
 			}
 			tp.answer("it runs")
@@ -293,7 +293,7 @@ func TestLeftBehind(t *testing.T) {
 	tp := alone(t, event.Levers{}, said("serve"), event.Claimed{Epoch: 2, Unattended: true, NoKeep: true})
 	tp.does("bash", event.Ended{Job: &tool.Job{ID: "1", Command: "serve"}})
 	tp.answer("it runs")
-	if text := tp.steered(event.WhyJobs); strings.Contains(text, "with keep") || !strings.Contains(text, "This run can't keep jobs") {
+	if text := tp.steered(loop.WhyJobs); strings.Contains(text, "with keep") || !strings.Contains(text, "This run can't keep jobs") {
 		t.Error(text)
 	}
 }
@@ -330,7 +330,7 @@ func TestLookingIsNotBeingStuck(t *testing.T) {
 			t.Errorf("polling %d times: %s", i+1, got)
 		}
 	}
-	if got := look(alone(t, event.Levers{Repeats: event.LeverOff}, said("x"))); !strings.HasPrefix(got, "ask") {
+	if got := look(alone(t, event.Levers{Repeats: "off"}, said("x"))); !strings.HasPrefix(got, "ask") {
 		t.Errorf("looking with the lever off: %s", got)
 	}
 }

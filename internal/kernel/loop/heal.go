@@ -8,6 +8,13 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
+// Healings, the mildest first.
+const (
+	HealReasoning event.Healing = "reasoning" // the models' thinking is left out
+	HealImages    event.Healing = "images"    // images become a line of text
+	HealCalls     event.Healing = "calls"     // calls and results become text
+)
+
 // A provider that refuses a conversation would refuse it forever, because every later request holds the same
 // messages. So the conversation is simplified, one level at each refusal, until the provider accepts it or no
 // simpler form is left. The log keeps the original.
@@ -22,9 +29,9 @@ func (s *State) healing() (event.Healed, bool) {
 	var levels []event.Healing
 	switch f.Cause.Policy() {
 	case llm.PolicyHeal:
-		levels = []event.Healing{event.HealReasoning, event.HealImages, event.HealCalls}
+		levels = []event.Healing{HealReasoning, HealImages, HealCalls}
 	case llm.PolicyShrink:
-		levels = []event.Healing{event.HealImages}
+		levels = []event.Healing{HealImages}
 	}
 	for _, level := range levels {
 		if _, changed := healed(s.Messages, level); changed {
@@ -36,7 +43,7 @@ func (s *State) healing() (event.Healed, bool) {
 
 func (s *State) heal(b event.Healed) {
 	s.Messages, _ = healed(s.Messages, b.Level)
-	s.CallsDropped = s.CallsDropped || b.Level == event.HealCalls
+	s.CallsDropped = s.CallsDropped || b.Level == HealCalls
 	s.Run.Failed, s.index = nil, messageIndex{}
 }
 
@@ -67,19 +74,19 @@ func healedParts(parts llm.Parts, level event.Healing) (out llm.Parts, changed b
 func healedPart(part llm.Part, level event.Healing) (simple llm.Part, changed bool) {
 	switch p := part.(type) {
 	case llm.Reasoning:
-		if level == event.HealReasoning {
+		if level == HealReasoning {
 			return nil, true
 		}
 	case llm.Image:
-		if level == event.HealImages {
+		if level == HealImages {
 			return llm.Text{Text: "[an image was here; it is no longer sent]"}, true
 		}
 	case llm.Call:
-		if level == event.HealCalls {
+		if level == HealCalls {
 			return llm.Text{Text: fmt.Sprintf("[called %s with %s]", p.Name, p.Args)}, true
 		}
 	case llm.Result:
-		if level == event.HealCalls {
+		if level == HealCalls {
 			return llm.Text{Text: fmt.Sprintf("[result of %s]\n%s", p.Name, strings.TrimSpace(p.Parts.Text()))}, true
 		}
 		inner, differs := healedParts(p.Parts, level)

@@ -110,7 +110,7 @@ func (s *State) askAboutBackground() (event.Steered, bool) {
 	var why []event.Why
 	var texts []string
 	if text := s.askAboutJobs(); text != "" {
-		why, texts = append(why, event.WhyJobs), append(texts, text)
+		why, texts = append(why, WhyJobs), append(texts, text)
 	}
 	if s.LeftProcesses && !s.LeftReported && s.Unattended && !s.Keeps {
 		text := "A finished command left processes behind, as & or nohup does. They stop when this run ends. "
@@ -119,7 +119,7 @@ func (s *State) askAboutBackground() (event.Steered, bool) {
 		} else {
 			text += "If one must keep running, start it again with background and keep of bash instead of &. Otherwise answer again."
 		}
-		why, texts = append(why, event.WhyLeft), append(texts, text)
+		why, texts = append(why, WhyLeft), append(texts, text)
 	}
 	return steer(strings.Join(texts, "\n\n"), why...), len(why) > 0
 }

@@ -459,7 +459,7 @@ func TestCompactsInTime(t *testing.T) {
 	}
 	compacted := func(tp *tape, messages []llm.Message) event.Compacted {
 		t.Helper()
-		b, err := tp.Compacted(event.Compacted{Why: event.CompactWindow, Usage: llm.Usage{Input: 7}, Cost: 0.5}, loop.Shortened{Messages: messages, Person: []int{0}})
+		b, err := tp.Compacted(event.Compacted{Why: loop.CompactWindow, Usage: llm.Usage{Input: 7}, Cost: 0.5}, loop.Shortened{Messages: messages, Person: []int{0}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -488,7 +488,7 @@ func TestCompactsInTime(t *testing.T) {
 	tp.want("compact overflow")
 	tp.add(compacted(tp, short), event.Asked{Turn: 3}, tooLong)
 	tp.want("compact overflow")
-	tp.add(event.Kept{Why: event.CompactOverflow})
+	tp.add(event.Kept{Why: loop.CompactOverflow})
 	tp.want("stop failed too long")
 
 	// Another run tries again: by then more may have been said, or less be in the way.
@@ -507,18 +507,18 @@ func TestCompactsInTime(t *testing.T) {
 			said("x"),
 			event.Asked{Turn: 1},
 			event.Failed{Cause: llm.KindWindow, Message: "m"},
-			event.Kept{Why: event.CompactOverflow},
+			event.Kept{Why: loop.CompactOverflow},
 		}, "stop failed m"},
 		{"asked in a run", []event.Body{said("x"), event.Compact{Focus: "tests"}}, "compact asked tests"},
 		{"asked between calls", []event.Body{said("x"), event.Asked{Turn: 1}, used(10, call("1", "r")), event.Compact{}}, "judge 1"},
 		{"asked with nothing going on", []event.Body{event.Compact{}}, "compact asked"},
-		{"asked and kept", []event.Body{event.Compact{}, event.Kept{Why: event.CompactAsked}}, "wait"},
+		{"asked and kept", []event.Body{event.Compact{}, event.Kept{Why: loop.CompactAsked}}, "wait"},
 		{"not known", []event.Body{event.Switched{Window: &event.Window{}}, said(strings.Repeat("x", 1<<20))}, "ask 1"},
 		{"before the first reply", []event.Body{said(strings.Repeat("x", 350_000))}, "compact window"},
-		{"kept", []event.Body{said(strings.Repeat("x", 350_000)), event.Kept{Why: event.CompactWindow}}, "ask 1"},
+		{"kept", []event.Body{said(strings.Repeat("x", 350_000)), event.Kept{Why: loop.CompactWindow}}, "ask 1"},
 		{"overflow after one for the window was not done", []event.Body{
 			said("x"),
-			event.Kept{Why: event.CompactWindow},
+			event.Kept{Why: loop.CompactWindow},
 			event.Asked{Turn: 1},
 			event.Failed{Cause: llm.KindWindow, Message: "m"},
 		}, "compact overflow"},

@@ -91,7 +91,7 @@ func (s *State) Next() Next {
 		return Heal{healed}
 	}
 	if text := s.jobNews(); text != "" && !s.Run.Asking && !s.Run.Cancelled {
-		return Steer{steer(text, event.WhyEnded)}
+		return Steer{steer(text, WhyEnded)}
 	}
 	if stop, over := s.stopDue(); over {
 		if stop.Reason == event.ReasonDone {
@@ -112,13 +112,13 @@ func (s *State) Next() Next {
 		return Steer{steer(text, why)}
 	}
 	if text := s.budgetWarning(); text != "" {
-		return Steer{steer(text, event.WhyBudget)}
+		return Steer{steer(text, WhyBudget)}
 	}
 	if pruned, ok := s.pruning(); ok {
 		return Prune{pruned}
 	}
 	if s.full() {
-		return Compact{Why: event.CompactWindow}
+		return Compact{Why: CompactWindow}
 	}
 	if pruned, ok := s.lastPruning(); ok {
 		return Prune{pruned}
@@ -279,33 +279,33 @@ func (s *State) nudge() (text string, why event.Why) {
 	r := &s.Run
 	switch {
 	case r.Reply == replyEmpty:
-		return "Your reply was empty. Continue with the task, or say that it is finished.", event.WhyReply
+		return "Your reply was empty. Continue with the task, or say that it is finished.", WhyReply
 	case r.Reply == replyThought:
-		return "Your reply contained only reasoning, which the user can't see. Answer in text, or continue with the task.", event.WhyReply
+		return "Your reply contained only reasoning, which the user can't see. Answer in text, or continue with the task.", WhyReply
 	case r.Reply == replyCallAsText:
 		return "No tool was called: your reply contains what looks like a tool call, but as text. To make the call, use the format in which " +
 			"your tools are called, or write the call alone, without a code block and with no text after it. " +
-			"If you meant no call, give your answer again.", event.WhyReply
+			"If you meant no call, give your answer again.", WhyReply
 	case r.Reply == replyLength:
-		return "Your reply was cut by the output limit. Continue exactly where it stopped.", event.WhyReply
+		return "Your reply was cut by the output limit. Continue exactly where it stopped.", WhyReply
 	case r.Reply == replyCut:
-		return "Your reply was cut. Continue exactly where it stopped.", event.WhyReply
+		return "Your reply was cut. Continue exactly where it stopped.", WhyReply
 	case s.repeating():
 		return fmt.Sprintf("You have made the same call %d times, and it returned the same result each time: %s. "+
 			"Repeating it will change nothing. Try something different, or say what blocks you.",
-			r.Repeats.Most, r.Repeats.Worst), event.WhyRepeats
+			r.Repeats.Most, r.Repeats.Worst), WhyRepeats
 	}
 	return "", ""
 }
 
 // stuck reports whether the same call has returned the same result too often.
 func (s *State) stuck() bool {
-	return s.Levers.Repeats != event.LeverOff && s.Run.Repeats.Most >= s.Levers.Repeats.Strength(stuckAt)
+	return s.Levers.Repeats != "off" && s.Run.Repeats.Most >= s.Levers.Repeats.Strength(stuckAt)
 }
 
 // repeating reports whether the model must be warned that it repeats itself.
 func (s *State) repeating() bool {
 	r := &s.Run
 	unusable := []replyKind{replyEmpty, replyThought, replyCallAsText, replyLength, replyCut}
-	return r.Repeats.Most >= steerAt && !r.Repeats.Warned && s.Levers.Repeats != event.LeverOff && !slices.Contains(unusable, r.Reply)
+	return r.Repeats.Most >= steerAt && !r.Repeats.Warned && s.Levers.Repeats != "off" && !slices.Contains(unusable, r.Reply)
 }

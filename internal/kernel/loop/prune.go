@@ -10,6 +10,12 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
+// Reasons to prune.
+const (
+	PruneWindow event.Pruning = "window" // the next prompt would use reserved room, and this avoids a compaction
+	PruneCold   event.Pruning = "cold"   // no part of the prompt is cached any more, so pruning costs nothing
+)
+
 // Old results of calls fill most of a long conversation and matter least, so pruning shortens them. That changes
 // the prompt from the first shortened result on, and the provider's cache of the rest is lost. Therefore pruning
 // shortens many results at once, and only if the cache is lost anyway: before a compaction, after a long pause, or
@@ -57,12 +63,12 @@ func (s *State) pruning() (event.Pruned, bool) {
 		return event.Pruned{}, false
 	}
 	saved := s.saved(upto)
-	b := event.Pruned{Upto: upto, Why: event.PruneCold, Before: s.Tokens()}
+	b := event.Pruned{Upto: upto, Why: PruneCold, Before: s.Tokens()}
 	b.After = b.Before - saved
 	if !full {
 		return b, saved >= min(minSaved, room/4)
 	}
-	b.Why = event.PruneWindow
+	b.Why = PruneWindow
 	return b, b.After <= room-room/4 // otherwise a compaction would follow soon
 }
 
@@ -81,7 +87,7 @@ func (s *State) lastPruning() (event.Pruned, bool) {
 		upto := s.prunable(keep)
 		if saved := s.saved(upto); saved > 0 {
 			before := s.Tokens()
-			return event.Pruned{Upto: upto, Why: event.PruneWindow, Before: before, After: before - saved}, true
+			return event.Pruned{Upto: upto, Why: PruneWindow, Before: before, After: before - saved}, true
 		}
 		if keep == 0 || !overflowed {
 			return event.Pruned{}, false

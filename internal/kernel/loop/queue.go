@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/tool"
 )
 
 // queued is a person's message that came during a run.
@@ -32,7 +32,7 @@ const maxInputKeys = 256
 
 // isDuplicate reports whether an input with the same key was accepted before, and remembers the key.
 func (s *State) isDuplicate(b event.Body) bool {
-	key := event.Key(b)
+	key := Key(b)
 	if key == "" {
 		return false
 	}
@@ -98,19 +98,19 @@ func (s *State) beginRun(m message, by event.Origin) {
 }
 
 // recordTask records the request. With a short follow-up such as "yes, do it", the earlier request is kept too.
-func (s *State) recordTask(text string, by event.Origin) {
+func (s *State) recordTask(task string, by event.Origin) {
 	switch {
-	case s.Task == "" || by != s.TaskBy || len(text) > maxFollowUp || strings.Contains(text, "\n"):
+	case s.Task == "" || by != s.TaskBy || len(task) > maxFollowUp || strings.Contains(task, "\n"):
 		s.EarlierTask = ""
 	case s.EarlierTask == "":
 		s.EarlierTask = s.Task
 	default:
 		s.EarlierTask += "\n\n" + s.Task
 	}
-	if head, tail, dropped := tool.Cut(s.EarlierTask, maxBefore); dropped > 0 {
+	if head, tail, dropped := text.CutMiddle(s.EarlierTask, maxBefore); dropped > 0 {
 		s.EarlierTask = head + "\n[...]\n" + tail
 	}
-	s.Task, s.TaskBy = text, by
+	s.Task, s.TaskBy = task, by
 }
 
 const (

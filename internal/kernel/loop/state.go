@@ -96,7 +96,7 @@ func (s *State) Apply(e event.Event) error {
 			break
 		}
 		s.deliver(message{Parts: b.Parts, Person: BeginsRun(b), Seq: e.Seq}, storedOrigin(b.Origin))
-		if slices.Contains(b.Why, event.WhyArrived) {
+		if slices.Contains(b.Why, WhyArrived) {
 			s.admitArrivals(true)
 		}
 	case event.Cancelled:

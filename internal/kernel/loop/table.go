@@ -3,6 +3,7 @@ package loop
 import (
 	"slices"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -153,7 +154,7 @@ func clash(x, y tool.Effect) bool {
 	case x.Kind == tool.Read && y.Kind == tool.Read:
 		return false
 	case file(x) && file(y):
-		return x.Path == "" || y.Path == "" || tool.Inside(x.Path, y.Path) || tool.Inside(y.Path, x.Path)
+		return x.Path == "" || y.Path == "" || text.Inside(x.Path, y.Path) || text.Inside(y.Path, x.Path)
 	}
 	return true
 }

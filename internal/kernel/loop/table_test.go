@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -23,7 +24,7 @@ func clash(x, y tool.Effect) bool {
 	file := func(e tool.Effect) bool { return e.Kind == tool.Read || e.Kind == tool.Write }
 	anything := func(e tool.Effect) bool { return !file(e) && writes(e) }
 	quiet := func(e tool.Effect) bool { return e.Kind == tool.Execute && !writes(e) }
-	apart := file(x) && file(y) && x.Path != "" && y.Path != "" && !tool.Inside(x.Path, y.Path) && !tool.Inside(y.Path, x.Path)
+	apart := file(x) && file(y) && x.Path != "" && y.Path != "" && !text.Inside(x.Path, y.Path) && !text.Inside(y.Path, x.Path)
 	switch {
 	case quiet(x) || quiet(y) || apart:
 		return false

@@ -9,6 +9,16 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
+// Task actions.
+const (
+	TaskAdd     event.TaskAction = "add"
+	TaskClaim   event.TaskAction = "claim"   // an open task is assigned to By
+	TaskRelease event.TaskAction = "release" // it is open again; by its holder, or the session
+	TaskDone    event.TaskAction = "done"    // by its holder, or the session
+	TaskAssign  event.TaskAction = "assign"  // it is taken from its holder and is For another, or for all; by the session
+	TaskEdit    event.TaskAction = "edit"    // fields that are set replace those of the task; by who added it, or the session
+)
+
 // MaxTasks bounds the tasks in a list. Finished tasks make room for new ones, the oldest first.
 const MaxTasks = 200
 
@@ -87,7 +97,7 @@ func (t Tasks) After(session string, e event.Event) Tasks {
 
 func (t Tasks) tasked(session string, b event.Tasked, e event.Event) Tasks {
 	t.List = slices.Clone(t.List)
-	if b.Action == event.TaskAdd {
+	if b.Action == TaskAdd {
 		return t.add(b, e.Seq)
 	}
 	task := t.Find(b.ID)
@@ -96,18 +106,18 @@ func (t Tasks) tasked(session string, b event.Tasked, e event.Event) Tasks {
 	}
 	allowed := task.Holder == b.By || b.By == session
 	switch {
-	case b.Action == event.TaskClaim && t.Claimable(task, b.By, e.Time):
+	case b.Action == TaskClaim && t.Claimable(task, b.By, e.Time):
 		task.Holder = b.By
-	case b.Action == event.TaskRelease && allowed:
+	case b.Action == TaskRelease && allowed:
 		task.Holder = ""
-	case b.Action == event.TaskDone && allowed && b.Check == task.Check:
+	case b.Action == TaskDone && allowed && b.Check == task.Check:
 		task.Holder, task.Done, task.Result = b.By, true, b.Text
 		if task.Check != "" {
 			task.Evidence = b.Call
 		}
-	case b.Action == event.TaskAssign && b.By == session:
+	case b.Action == TaskAssign && b.By == session:
 		task.Holder, task.For, task.Assigned = "", b.For, e.Seq
-	case b.Action == event.TaskEdit && (b.By == session || b.By == task.By) && t.areEarlier(b.After, task.ID):
+	case b.Action == TaskEdit && (b.By == session || b.By == task.By) && t.areEarlier(b.After, task.ID):
 		task.Text, task.Check = cmp.Or(b.Text, task.Text), cmp.Or(b.Check, task.Check)
 		if b.After != nil {
 			task.After = b.After

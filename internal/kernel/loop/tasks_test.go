@@ -33,12 +33,12 @@ func TestTasks(t *testing.T) {
 	do := func(action event.TaskAction, id, by string) event.Body {
 		return event.Tasked{Action: action, ID: id, By: by, Text: "t"}
 	}
-	add := do(event.TaskAdd, "", "s")
+	add := do(loop.TaskAdd, "", "s")
 	called := func(call, text string) event.Body {
-		return event.Tasked{Action: event.TaskAdd, By: "s", Call: call, Text: text}
+		return event.Tasked{Action: loop.TaskAdd, By: "s", Call: call, Text: text}
 	}
 	later := func(by string, after ...string) event.Body {
-		return event.Tasked{Action: event.TaskAdd, By: "s", Text: "t", After: after, For: by}
+		return event.Tasked{Action: loop.TaskAdd, By: "s", Text: "t", After: after, For: by}
 	}
 	for name, tc := range map[string]struct {
 		bodies []event.Body
@@ -74,31 +74,31 @@ func TestTasks(t *testing.T) {
 		},
 		"assigned": {[]event.Body{
 			add, do("claim", "1", "a"),
-			event.Tasked{Action: event.TaskAssign, ID: "1", By: "s", For: "b"},
+			event.Tasked{Action: loop.TaskAssign, ID: "1", By: "s", For: "b"},
 			do("claim", "1", "a"), do("done", "1", "a"), do("claim", "1", "b"),
 		}, "1:b"},
-		"not by others to others": {[]event.Body{add, do("claim", "1", "a"), event.Tasked{Action: event.TaskAssign, ID: "1", By: "a", For: "b"}}, "1:a"},
-		"not before its time":     {[]event.Body{event.Tasked{Action: event.TaskAdd, By: "s", Text: "t", At: time.Unix(9, 0)}, do("claim", "1", "a")}, "1"},
+		"not by others to others": {[]event.Body{add, do("claim", "1", "a"), event.Tasked{Action: loop.TaskAssign, ID: "1", By: "a", For: "b"}}, "1:a"},
+		"not before its time":     {[]event.Body{event.Tasked{Action: loop.TaskAdd, By: "s", Text: "t", At: time.Unix(9, 0)}, do("claim", "1", "a")}, "1"},
 		"edited": {[]event.Body{
-			event.Tasked{Action: event.TaskAdd, By: "s", Text: "t", At: time.Unix(9, 0)},
+			event.Tasked{Action: loop.TaskAdd, By: "s", Text: "t", At: time.Unix(9, 0)},
 			add, later("", "2"),
-			event.Tasked{Action: event.TaskEdit, ID: "1", By: "s", At: time.Unix(-9, 0)},
+			event.Tasked{Action: loop.TaskEdit, ID: "1", By: "s", At: time.Unix(-9, 0)},
 			do("claim", "1", "a"),
-			event.Tasked{Action: event.TaskEdit, ID: "3", By: "s", After: []string{}},
+			event.Tasked{Action: loop.TaskEdit, ID: "3", By: "s", After: []string{}},
 			do("claim", "3", "a"),
-			event.Tasked{Action: event.TaskEdit, ID: "2", By: "s", After: []string{"3"}},
+			event.Tasked{Action: loop.TaskEdit, ID: "2", By: "s", After: []string{"3"}},
 			do("claim", "2", "a"), // it would wait for itself
 		}, "1:a 2:a 3:a"},
-		"not edited by others": {[]event.Body{add, event.Tasked{Action: event.TaskEdit, ID: "1", By: "b", At: time.Unix(9, 0)}, do("claim", "1", "a")}, "1:a"},
+		"not edited by others": {[]event.Body{add, event.Tasked{Action: loop.TaskEdit, ID: "1", By: "b", At: time.Unix(9, 0)}, do("claim", "1", "a")}, "1:a"},
 		"done after its check": {[]event.Body{
-			event.Tasked{Action: event.TaskAdd, By: "s", Text: "t", Check: "make"},
+			event.Tasked{Action: loop.TaskAdd, By: "s", Text: "t", Check: "make"},
 			do("claim", "1", "a"), do("done", "1", "a"), do("done", "1", "s"),
-			event.Tasked{Action: event.TaskDone, ID: "1", By: "a", Check: "true"},
+			event.Tasked{Action: loop.TaskDone, ID: "1", By: "a", Check: "true"},
 		}, "1:a"},
 		"with its check": {[]event.Body{
-			event.Tasked{Action: event.TaskAdd, By: "s", Text: "t", Check: "make"},
+			event.Tasked{Action: loop.TaskAdd, By: "s", Text: "t", Check: "make"},
 			do("claim", "1", "a"),
-			event.Tasked{Action: event.TaskDone, ID: "1", By: "a", Check: "make"},
+			event.Tasked{Action: loop.TaskDone, ID: "1", By: "a", Check: "make"},
 		}, "1:a!"},
 		"a call made again": {[]event.Body{called("1", "x"), called("1", "x"), called("1", "y"), called("2", "x")}, "1 2 3"},
 		"unknown action":    {[]event.Body{add, do("steal", "1", "s")}, "1"},
@@ -121,14 +121,14 @@ func TestTasks(t *testing.T) {
 // TestMostTasks checks that a list is bounded, and that only finished tasks are dropped.
 func TestMostTasks(t *testing.T) {
 	var list loop.Tasks
-	add := event.Event{Body: event.Tasked{Action: event.TaskAdd, By: "s", Text: "t"}}
+	add := event.Event{Body: event.Tasked{Action: loop.TaskAdd, By: "s", Text: "t"}}
 	for range loop.MaxTasks + 5 {
 		list = list.After("s", add)
 	}
 	if len(list.List) != loop.MaxTasks || list.Last != loop.MaxTasks {
 		t.Fatalf("%d tasks, the last is %d", len(list.List), list.Last)
 	}
-	list = list.After("s", event.Event{Body: event.Tasked{Action: event.TaskDone, ID: "7", By: "s"}})
+	list = list.After("s", event.Event{Body: event.Tasked{Action: loop.TaskDone, ID: "7", By: "s"}})
 	list = list.After("s", add)
 	if list.Find("7") != nil || list.Find(fmt.Sprint(loop.MaxTasks+1)) == nil || len(list.List) != loop.MaxTasks {
 		t.Error("what was done does not make room")
@@ -151,8 +151,8 @@ func TestTasksInState(t *testing.T) {
 		apply(&earlier, b)
 	}
 	apply(&s, event.Spawned{Child: "s.1", Task: "x"})
-	apply(&s, event.Tasked{Action: event.TaskAdd, By: "s.1", Text: "t", Taint: event.Taint{Untrusted: true}})
-	apply(&s, event.Tasked{Action: event.TaskClaim, ID: "1", By: "s.1"})
+	apply(&s, event.Tasked{Action: loop.TaskAdd, By: "s.1", Text: "t", Taint: event.Taint{Untrusted: true}})
+	apply(&s, event.Tasked{Action: loop.TaskClaim, ID: "1", By: "s.1"})
 	if listed(s.Tasks) != "1:s.1" || !s.Untrusted || s.Private {
 		t.Errorf("%+v", s.Tasks)
 	}

@@ -67,7 +67,7 @@ func (s *Secrets) Learn() {
 }
 
 // Body returns the body with secrets replaced.
-func (s *Secrets) Body(body event.Body) event.Body { return event.MapText(body, s.Vault.Redact) }
+func (s *Secrets) Body(body event.Body) event.Body { return MapText(body, s.Vault.Redact) }
 
 // Bodies is like Body, for several bodies.
 func (s *Secrets) Bodies(bodies []event.Body) []event.Body {
@@ -90,7 +90,7 @@ func (s *Secrets) ForPolicy(effects []tool.Effect) []tool.Effect {
 
 // Tools returns descriptions of tools with secrets replaced. The name of a tool never contains a secret.
 func (s *Secrets) Tools(specs []llm.ToolSpec) []llm.ToolSpec {
-	return event.MapText(event.Switched{Tools: specs}, s.Vault.Redact).(event.Switched).Tools
+	return MapText(event.Switched{Tools: specs}, s.Vault.Redact).(event.Switched).Tools
 }
 
 // Reveal replaces placeholders with their secrets.
@@ -153,12 +153,12 @@ func (s *Secrets) Leftovers(list []tool.Leftover) {
 
 // Texts applies change to the texts in JSON. If no text changes, it returns raw itself.
 func Texts(raw json.RawMessage, change func(string) string) json.RawMessage {
-	return event.MapText(event.Judged{Args: raw}, change).(event.Judged).Args
+	return MapText(event.Judged{Args: raw}, change).(event.Judged).Args
 }
 
 // Effects applies change to the texts of effects.
 func Effects(effects []tool.Effect, change func(string) string) []tool.Effect {
-	return event.MapText(event.Judged{Effects: effects}, change).(event.Judged).Effects
+	return MapText(event.Judged{Effects: effects}, change).(event.Judged).Effects
 }
 
 // Findings applies hide to the findings of the policy. It drops rules that contain a secret, because a placeholder
@@ -181,7 +181,7 @@ func Findings(findings []policy.Finding, hide func(string) string) []policy.Find
 
 // Result returns the result of a call with secrets replaced.
 func Result(res tool.Result, vault *secret.Vault) tool.Result {
-	clear := event.MapText(event.Ended{
+	clear := MapText(event.Ended{
 		Parts: res.Parts, Files: res.Files, Todo: res.Todo, Show: res.Show, Lasting: res.Lasting, Job: res.Job, Cwd: res.Cwd, Store: res.Store,
 	}, vault.Redact).(event.Ended)
 	res.Parts, res.Files, res.Todo, res.Show = clear.Parts, clear.Files, clear.Todo, clear.Show

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/repair"
 	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/llm"
 )
@@ -65,7 +66,7 @@ func Sound(c llm.Call) llm.Call {
 	if c.Invalid != "" {
 		return c
 	}
-	args, ok := llm.RepairArgs(string(c.Args))
+	args, ok := repair.Args(string(c.Args))
 	if !ok {
 		c.Invalid, args = string(c.Args), json.RawMessage("{}")
 	}

@@ -67,7 +67,7 @@ func (b blobs) put(ctx context.Context, r io.Reader) (name string, err error) {
 		err = b.store.sync(f)
 	}
 	err = errors.Join(err, f.Close())
-	name = tool.BlobName(sum.Sum(nil))
+	name = keep.BlobName(sum.Sum(nil))
 	if err == nil {
 		// Even if it exists already: that file may not be durable yet.
 		err = d.Rename(tmp, filepath.Join(b.dir, name))
@@ -202,7 +202,7 @@ type blobReader struct {
 func (b *blobReader) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	b.sum.Write(p[:n])
-	if errors.Is(err, io.EOF) && tool.BlobName(b.sum.Sum(nil)) != b.name {
+	if errors.Is(err, io.EOF) && keep.BlobName(b.sum.Sum(nil)) != b.name {
 		return n, fmt.Errorf("%s: %w", b.name, errBlob)
 	}
 	return n, err

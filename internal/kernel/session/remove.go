@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/store"
 )
 
@@ -80,7 +81,7 @@ func family(all []string, id string) ([]string, error) {
 	family := []string{id}
 	first, _ := slices.BinarySearch(all, id+".")
 	for _, other := range all[first:] {
-		if !store.InFamily(id, other) {
+		if !kin.In(id, other) {
 			break
 		}
 		family = append(family, other)

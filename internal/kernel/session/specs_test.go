@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -49,7 +50,7 @@ func withTools(t *testing.T, tools []llm.ToolSpec) []event.Body {
 	return []event.Body{
 		event.Opened{Format: 1, App: "m0"},
 		event.Switched{Route: "p/m", Tools: tools},
-		event.Compacted{Why: event.CompactAsked, Snapshot: snapshot},
+		event.Compacted{Why: loop.CompactAsked, Snapshot: snapshot},
 		event.Rewound{To: 2, Of: 3, Snapshot: snapshot},
 		event.Switched{Mode: "plan"},
 	}

@@ -21,7 +21,7 @@ func Redact(vault *secret.Vault) Wrapper {
 				err = redact.Error{Err: err, Text: clear(err.Error())}
 			}
 			res = redact.Result(res, vault)
-			apart := event.MapText(event.Ended{Parts: res.Parts, Show: res.Show}, given.HideWords).(event.Ended)
+			apart := redact.MapText(event.Ended{Parts: res.Parts, Show: res.Show}, given.HideWords).(event.Ended)
 			res.Parts, res.Show = apart.Parts, apart.Show
 			return res, err
 		}

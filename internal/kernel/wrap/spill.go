@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -67,7 +68,7 @@ func SpillImages(ctx context.Context, blobs tool.Blobs, parts llm.Parts) llm.Par
 
 func spillText(ctx context.Context, blobs tool.Blobs, p llm.Text, most int) llm.Text {
 	p.Text = strings.ToValidUTF8(p.Text, "\uFFFD")
-	head, tail, dropped := tool.Cut(p.Text, most)
+	head, tail, dropped := text.CutMiddle(p.Text, most)
 	if dropped == 0 {
 		return p
 	}

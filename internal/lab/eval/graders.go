@@ -18,6 +18,8 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -118,7 +120,7 @@ func (w *work) look(ctx context.Context, session, root string) (*seen, error) {
 		case event.Judged:
 			judged[b.Call] = b
 		case event.Steered:
-			if b.By == "inspan" && len(b.Why) > 0 && b.Why[0] != event.WhyEnded && b.Why[0] != event.WhyBudget {
+			if b.By == "inspan" && len(b.Why) > 0 && b.Why[0] != loop.WhyEnded && b.Why[0] != loop.WhyBudget {
 				s.asked++
 			}
 		case event.Ended:
@@ -132,7 +134,7 @@ func (w *work) look(ctx context.Context, session, root string) (*seen, error) {
 const mostResult = 2 << 10
 
 func (s *seen) ended(b event.Ended, j event.Judged, root string) {
-	head, tail, _ := tool.Cut(b.Parts.Text(), mostResult)
+	head, tail, _ := text.CutMiddle(b.Parts.Text(), mostResult)
 	fmt.Fprintf(&s.transcript, "RESULT (%s): %s%s\n", b.Outcome, head, tail)
 	c := seenCall{outcome: b.Outcome, said: words.OneLine(head, 200), ok: b.Outcome == event.OutcomeOK && (b.Exit == nil || *b.Exit == 0)}
 	write := func(path string) {
@@ -315,7 +317,7 @@ const mostTranscript = 100 << 10
 // rubricPrompt returns the model's prompt. The agent's text is marked as data: it may try to influence the
 // judge.
 func rubricPrompt(rubric, task, transcript string) string {
-	head, tail, dropped := tool.Cut(transcript, mostTranscript)
+	head, tail, dropped := text.CutMiddle(transcript, mostTranscript)
 	if dropped > 0 {
 		head += "\n[...]\n"
 	}

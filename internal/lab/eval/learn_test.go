@@ -24,10 +24,10 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// loop is one of learning: five proposals are tried on dev tasks, and the best two that are better
+// learningLoop is one of learning: five proposals are tried on dev tasks, and the best two that are better
 // there are looked at on held-out ones. One of them has a real effect, or none has. It returns whether
 // any was promoted, and whether that was the real one.
-func loop(t *testing.T, dev, heldOut agents, effect float64) (any, right bool) {
+func learningLoop(t *testing.T, dev, heldOut agents, effect float64) (any, right bool) {
 	t.Helper()
 	var book eval.Book
 	apply := func(e eval.Entry, err error) eval.Entry {
@@ -79,10 +79,10 @@ func TestLearningLoops(t *testing.T) {
 	a := agents{src, tasks, d.Tries}
 	noise, real := 0, 0
 	for range n {
-		if any, _ := loop(t, a, a, 0); any {
+		if any, _ := learningLoop(t, a, a, 0); any {
 			noise++
 		}
-		if _, right := loop(t, a, a, 0.08); right {
+		if _, right := learningLoop(t, a, a, 0.08); right {
 			real++
 		}
 	}

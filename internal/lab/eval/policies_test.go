@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/lab/eval"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -186,7 +187,7 @@ func (b *bench) pays(name, session string) {
 	b.Helper()
 	var texts []string
 	for _, body := range b.events(session) {
-		if s, ok := body.(event.Steered); ok && s.By == "inspan" && s.Why[0] != event.WhyEnded && s.Why[0] != event.WhyBudget {
+		if s, ok := body.(event.Steered); ok && s.By == "inspan" && s.Why[0] != loop.WhyEnded && s.Why[0] != loop.WhyBudget {
 			texts = append(texts, s.Parts.Text())
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/loop"
 )
 
 var (
@@ -84,7 +85,7 @@ func (c crew) judge(t *testing.T, id string) (f figures) {
 		list = list.After(id, e)
 		switch b := e.Body.(type) {
 		case event.Tasked:
-			if was, is := before.Find(b.ID), list.Find(b.ID); b.Action == event.TaskClaim && was != nil && is.Holder != b.By {
+			if was, is := before.Find(b.ID), list.Find(b.ID); b.Action == loop.TaskClaim && was != nil && is.Holder != b.By {
 				f.conflicts++
 			}
 		case event.Returned:

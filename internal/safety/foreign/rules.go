@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -274,7 +275,7 @@ func serverRules(name string, pattern bool) ([]string, string) {
 // Claude Code, a rule for Edit covers every editing tool, one for Read every reading tool.
 func bareRules(action tool.Action, name string) ([]string, string) {
 	if !slices.Contains(claudeTools(), name) {
-		if near := tool.Nearest(name, claudeTools()); near != "" && tool.Distance(name, near) <= max(1, len(name)/3) {
+		if near := text.Nearest(name, claudeTools()); near != "" && text.Distance(name, near) <= max(1, len(name)/3) {
 			return nil, NoSuchTool + "; did you mean " + near + "?"
 		}
 		return nil, NoSuchTool

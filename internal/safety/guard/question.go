@@ -22,7 +22,7 @@ const (
 // not see are escaped.
 func question(c *tool.Call, effects []tool.Effect, level Level) (string, error) {
 	task := c.Task
-	if head, tail, dropped := tool.Cut(task, maxTask); dropped > 0 {
+	if head, tail, dropped := text.CutMiddle(task, maxTask); dropped > 0 {
 		task = fmt.Sprintf("%s\n[... %d bytes left out ...]\n%s", head, dropped, tail)
 	}
 	raw, err := json.Marshal(struct {

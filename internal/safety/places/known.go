@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // Known is a sensitive place with a known path.
@@ -87,8 +87,8 @@ func (m Map) addKnown(list []Known, name string, guard Guard, why string) []Know
 func (m Map) programs() []Known {
 	var out []Known
 	add := func(dir, why string) {
-		within := tool.Inside(m.Root, dir) && !tool.Inside(m.Root, m.Home)
-		if dir != m.Home && tool.Inside(m.Home, dir) && (m.Root == "" || !within && !tool.Inside(dir, m.Root)) {
+		within := text.Inside(m.Root, dir) && !text.Inside(m.Root, m.Home)
+		if dir != m.Home && text.Inside(m.Home, dir) && (m.Root == "" || !within && !text.Inside(dir, m.Root)) {
 			out = append(out, Known{dir, Frozen, why})
 		}
 	}

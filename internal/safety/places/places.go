@@ -10,7 +10,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // Guard is the protection of a path beyond modes and rules.
@@ -56,7 +56,7 @@ type Map struct {
 	// Kept are globs over absolute paths of trusted content that must not change.
 	Kept []string
 	// Look returns the kind of content of a file that is secret only by name. Nil means the name decides.
-	Look func(path string) tool.Content `json:"-"`
+	Look func(path string) Content `json:"-"`
 
 	bare  bool   // only inspan's own places, and those closed by rules
 	index *index // nil means slower lookup
@@ -145,7 +145,7 @@ func (m Map) Of(path string) Place {
 	}
 	if m.Look != nil {
 		switch m.Look(path) {
-		case tool.ContentNone, tool.ContentPlain, tool.ContentOwn:
+		case ContentNone, ContentPlain, ContentOwn:
 			return p
 		}
 	}
@@ -164,7 +164,7 @@ func (m Map) byName(path string) bool {
 // would read it.
 func (m Map) Over(folder string) bool {
 	for _, k := range m.Known() {
-		if k.Guard == Secret && k.Path != folder && tool.Inside(folder, k.Path) {
+		if k.Guard == Secret && k.Path != folder && text.Inside(folder, k.Path) {
 			return true
 		}
 	}
@@ -172,7 +172,7 @@ func (m Map) Over(folder string) bool {
 }
 
 func (m Map) zone(path string) Zone {
-	if slices.ContainsFunc(m.mine(), func(dir string) bool { return tool.Inside(dir, path) }) {
+	if slices.ContainsFunc(m.mine(), func(dir string) bool { return text.Inside(dir, path) }) {
 		return Workspace
 	}
 	for _, dir := range system() {
@@ -180,7 +180,7 @@ func (m Map) zone(path string) Zone {
 			return System
 		}
 	}
-	if !tool.Inside(m.Home, path) {
+	if !text.Inside(m.Home, path) {
 		return Elsewhere
 	}
 	rest := strings.TrimPrefix(path[len(m.Home):], string(filepath.Separator))
@@ -197,7 +197,7 @@ func (m Map) mine() []string { return append([]string{m.Root}, m.Also...) }
 
 // within reports whether a path is in the session's own part of a folder where others also work.
 func (m Map) within(apart, path string) bool {
-	return slices.ContainsFunc(m.mine(), func(dir string) bool { return dir != apart && tool.Inside(apart, dir) && tool.Inside(dir, path) })
+	return slices.ContainsFunc(m.mine(), func(dir string) bool { return dir != apart && text.Inside(apart, dir) && text.Inside(dir, path) })
 }
 
 // othersWork is the reason why paths in a folder of Apart are closed.
@@ -296,7 +296,7 @@ func weight(g Guard) int {
 	return 3
 }
 
-// inside is tool.Inside for clean paths of one kind.
+// inside is text.Inside for clean paths of one kind.
 func inside(dir, path string) bool {
 	return strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == filepath.Separator)
 }

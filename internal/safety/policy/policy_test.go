@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/safety/policy"
 	"github.com/inspan/inspan/internal/safety/shell"
@@ -979,7 +980,7 @@ func TestThrowaway(t *testing.T) {
 	allow, ask, deny := tool.Allow, tool.Ask, tool.Deny
 	thrown := func(effects ...tool.Effect) []tool.Effect {
 		for i := range effects {
-			effects[i].Throwaway = effects[i].Kind == tool.Execute || effects[i].Kind == tool.Write && tool.Inside("/w", effects[i].Path)
+			effects[i].Throwaway = effects[i].Kind == tool.Execute || effects[i].Kind == tool.Write && text.Inside("/w", effects[i].Path)
 		}
 		return effects
 	}
@@ -1015,7 +1016,7 @@ func TestThrowaway(t *testing.T) {
 	} {
 		c := call("bash", "plan")
 		c.Env.Throwaway, c.Env.Walls.Throwaway = true, true
-		c.Env.Temporary = func(path string, boxed bool) bool { return boxed && tool.Inside("/tmp", path) }
+		c.Env.Temporary = func(path string, boxed bool) bool { return boxed && text.Inside("/tmp", path) }
 		tc.change(&c.Env)
 		v := judge(t, policy.Policy{Map: here()}, c, tc.effects)
 		if v.Action != tc.want || c.Env.Walls.NoThrowaway != "" && !strings.Contains(v.Reason, "no overlays") {

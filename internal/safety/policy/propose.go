@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/tool"
 )
@@ -72,7 +73,7 @@ func propose(m places.Map, c *tool.Call, s subject) string {
 		if !utf8.ValidString(s.Path) {
 			return "" // logs store rules as text
 		}
-		if s.Kind == tool.Write && (tool.Inside(s.Path, m.Root) || m.Home != "" && tool.Inside(s.Path, m.Home)) {
+		if s.Kind == tool.Write && (text.Inside(s.Path, m.Root) || m.Home != "" && text.Inside(s.Path, m.Home)) {
 			return "" // the whole workspace or home can only be allowed once
 		}
 		return string(s.Kind) + "(" + relative(m, s.Path) + ")"
@@ -91,7 +92,7 @@ func propose(m places.Map, c *tool.Call, s subject) string {
 func folderFor(m places.Map, s subject) string {
 	dir := filepath.Dir(s.Path)
 	shared := dir == filepath.Dir(dir) || slices.Contains([]string{"/tmp", "/var/tmp"}, dir)
-	if s.place.Zone == places.System || shared || m.Home != "" && tool.Inside(dir, m.Home) {
+	if s.place.Zone == places.System || shared || m.Home != "" && text.Inside(dir, m.Home) {
 		return ""
 	}
 	return dir
@@ -146,7 +147,7 @@ func isProjectBuild(argv []string) bool {
 
 // relative returns a pattern that matches only this path.
 func relative(m places.Map, path string) string {
-	if rel, err := filepath.Rel(m.Root, path); err == nil && m.Root != "" && tool.Inside(m.Root, path) && !strings.HasPrefix(rel, "~") {
+	if rel, err := filepath.Rel(m.Root, path); err == nil && m.Root != "" && text.Inside(m.Root, path) && !strings.HasPrefix(rel, "~") {
 		path = rel
 	}
 	var b strings.Builder

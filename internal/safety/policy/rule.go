@@ -14,6 +14,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/foreign"
 	"github.com/inspan/inspan/internal/safety/netguard"
 	"github.com/inspan/inspan/internal/safety/places"
@@ -248,7 +249,7 @@ func (r Rule) Names(tools []string) error {
 		return nil
 	}
 	hint := ""
-	if near := tool.Nearest(r.tool, known); near != "" {
+	if near := text.Nearest(r.tool, known); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
 	return fmt.Errorf("rule %q: no tool or kind of effect is called %q%s", r.Text, r.tool, hint)
@@ -302,7 +303,7 @@ func (r Rule) mayMatch(m places.Map, c *tool.Call, s subject) match {
 	case tool.Read, tool.Write:
 		glob := r.glob(m)
 		base, _ := doublestar.SplitPattern(filepath.ToSlash(glob))
-		if matchPath(glob, s.Path) || s.Kind == tool.Write && tool.Inside(s.Path, filepath.FromSlash(base)) ||
+		if matchPath(glob, s.Path) || s.Kind == tool.Write && text.Inside(s.Path, filepath.FromSlash(base)) ||
 			!strings.ContainsAny(filepath.Base(glob), `*?[{\`) && matchPath(filepath.Join(glob, "**"), s.Path) {
 			return yes
 		}

@@ -12,14 +12,14 @@ import (
 
 // TestSecretsByContent checks that the content of a file decides if it can be read, and otherwise its name.
 func TestSecretsByContent(t *testing.T) {
-	contents := map[string]tool.Content{
-		"/w/ca.pem": tool.ContentPlain, "/w/new.key": tool.ContentNone, "/w/made.key": tool.ContentOwn, "/w/old.key": tool.ContentSecret,
-		"/w/big.pem":          tool.ContentUnknown,
-		"/w/.git/hooks/x.pem": tool.ContentPlain, "/w/.vscode/x.pem": tool.ContentNone, "/home/ann/.ssh/x.pem": tool.ContentPlain,
-		"/home/ann/new.pem": tool.ContentNone,
+	contents := map[string]places.Content{
+		"/w/ca.pem": places.ContentPlain, "/w/new.key": places.ContentNone, "/w/made.key": places.ContentOwn, "/w/old.key": places.ContentSecret,
+		"/w/big.pem":          places.ContentUnknown,
+		"/w/.git/hooks/x.pem": places.ContentPlain, "/w/.vscode/x.pem": places.ContentNone, "/home/ann/.ssh/x.pem": places.ContentPlain,
+		"/home/ann/new.pem": places.ContentNone,
 	}
 	m := here()
-	m.Look = func(path string) tool.Content { return contents[path] }
+	m.Look = func(path string) places.Content { return contents[path] }
 	p := policy.Policy{Map: m}
 	for _, tc := range []struct {
 		path        string
@@ -51,9 +51,9 @@ func TestSecretsByContent(t *testing.T) {
 func TestOneLookForOneVerdict(t *testing.T) {
 	looks := 0
 	m := here()
-	m.Look = func(string) tool.Content {
+	m.Look = func(string) places.Content {
 		looks++
-		return []tool.Content{tool.ContentSecret, tool.ContentPlain}[min(looks-1, 1)]
+		return []places.Content{places.ContentSecret, places.ContentPlain}[min(looks-1, 1)]
 	}
 	findings := policy.Policy{Map: m}.Findings(call("t", "edit"), []tool.Effect{read("/w/a.pem")})
 	if findings[0].Verdict.Action != tool.Ask || findings[0].Effect.Sensitive == "" || looks != 1 {

@@ -151,7 +151,7 @@ func (c claim) wrong(did result) string {
 	case c.plan.Class == shell.Read && len(did.Changed) > 0:
 		return fmt.Sprintf("a read, and it changed %q", did.Changed)
 	case c.plan.Class == shell.Workspace && slices.ContainsFunc(did.Changed, func(path string) bool {
-		return !slices.ContainsFunc(c.named, func(named string) bool { return tool.Inside(path, named) })
+		return !slices.ContainsFunc(c.named, func(named string) bool { return text.Inside(path, named) })
 	}):
 		return fmt.Sprintf("it changed %q, and names %q", did.Changed, c.named)
 	case c.free && did.Ran:

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // IsName reports whether a text is a valid name of a shell variable.
@@ -70,7 +70,7 @@ func ReadEnvironment(env []string, root string) []string {
 		}
 		if dirs, ok := strings.CutPrefix(kv, "PATH="); ok {
 			kv = "PATH=" + strings.Join(slices.DeleteFunc(filepath.SplitList(dirs), func(dir string) bool {
-				return !filepath.IsAbs(dir) || tool.Inside(root, filepath.Clean(dir))
+				return !filepath.IsAbs(dir) || text.Inside(root, filepath.Clean(dir))
 			}), string(filepath.ListSeparator))
 		}
 		out = append(out, kv)
@@ -90,7 +90,7 @@ func Inherited(changes []string, root string) []string {
 	for i, kv := range out {
 		if dirs, ok := strings.CutPrefix(kv, "PATH="); ok {
 			out[i] = "PATH=" + strings.Join(slices.DeleteFunc(filepath.SplitList(dirs), func(dir string) bool {
-				return tool.Inside("/tmp", filepath.Clean(dir)) || tool.Inside("/var/tmp", filepath.Clean(dir))
+				return text.Inside("/tmp", filepath.Clean(dir)) || text.Inside("/var/tmp", filepath.Clean(dir))
 			}), string(filepath.ListSeparator))
 		}
 	}

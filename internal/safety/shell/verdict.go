@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/tool"
 )
@@ -120,7 +121,7 @@ func (j *judge) write(w word, s scope, v *verdict, what string) {
 
 // inside reports whether a path is in the workspace or one of its further folders.
 func (p Place) inside(path string) bool {
-	return tool.Inside(p.Root, path) || slices.ContainsFunc(p.Also, func(dir string) bool { return tool.Inside(dir, path) })
+	return text.Inside(p.Root, path) || slices.ContainsFunc(p.Also, func(dir string) bool { return text.Inside(dir, path) })
 }
 
 // inGit reports whether a path leads inside a repository, even on case-insensitive file systems.

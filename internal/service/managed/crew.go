@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/service/server"
 )
 
@@ -69,7 +68,7 @@ func (c *crew) follow(ctx context.Context) {
 // supply makes the missing items.
 func (c *crew) supply(v *server.Visit) error {
 	runs := func(t *server.Task) bool {
-		return t.Spec.Elsewhere && (t.Stage == event.StageRunning || t.Stage == event.StageWaiting)
+		return t.Spec.Elsewhere && (t.Stage == server.StageRunning || t.Stage == server.StageWaiting)
 	}
 	for _, t := range v.Unfinished(runs) {
 		_, k, err := objectOf[keptSession](&door{Visit: v}, ofSession, t.ID)

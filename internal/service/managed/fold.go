@@ -100,7 +100,7 @@ func (f *Fold) Apply(e event.Event) []Event {
 		f.outcomes, f.confirmed = map[string]*Outcome{}, map[string]uint64{}
 	}
 	for _, item := range f.transcript.Apply(e) {
-		f.item(item, event.Key(e.Body))
+		f.item(item, loop.Key(e.Body))
 	}
 	switch b := e.Body.(type) { // these are no items
 	case event.Asked:

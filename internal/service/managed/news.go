@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/service/server"
 )
 
@@ -56,19 +55,19 @@ func news(c server.Change) []string {
 // moved returns the session events for a task's change of stage.
 func moved(c server.Change) []string {
 	switch c.To {
-	case event.StageRunning:
-		if c.From != event.StageWaiting || c.Was == "" { // it has waited for an answer, not for room
+	case server.StageRunning:
+		if c.From != server.StageWaiting || c.Was == "" { // it has waited for an answer, not for room
 			return []string{"session.status_run_started"}
 		}
-	case event.StageWaiting:
+	case server.StageWaiting:
 		if c.Why == "" {
 			return []string{"session.status_idled", "session.requires_action"}
 		}
-	case event.StageIdle:
-		if c.From == event.StageRunning {
+	case server.StageIdle:
+		if c.From == server.StageRunning {
 			return []string{"session.status_idled"}
 		}
-	case event.StageCompleted, event.StageFailed, event.StageCancelled, event.StageTimedOut:
+	case server.StageCompleted, server.StageFailed, server.StageCancelled, server.StageTimedOut:
 		return []string{"session.status_terminated"}
 	}
 	return nil

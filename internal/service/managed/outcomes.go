@@ -311,7 +311,7 @@ func (d *door) atRest(id string) error {
 	var failed error
 	_, err := d.Wait(id, func(t server.Task) bool {
 		st, failed = d.Status(id)
-		return failed != nil || statusOf(t.Stage, st) == terminated || t.Stage == event.StageIdle && !st.Active
+		return failed != nil || statusOf(t.Stage, st) == terminated || t.Stage == server.StageIdle && !st.Active
 	})
 	return errors.Join(err, failed)
 }

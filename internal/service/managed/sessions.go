@@ -426,8 +426,8 @@ func (d *door) refit(id string, k keptSession, in sessionFields) (agent, error) 
 // hydrated waits until a new session has its workspace.
 func (d *door) hydrated(id string) error {
 	_, err := d.Wait(id, func(t server.Task) bool {
-		return !slices.Contains([]event.Stage{event.StageSubmitted, event.StageQueued, event.StageHydrating}, t.Stage) &&
-			(t.Stage != event.StageRunning || d.statusNow(id) == running)
+		return !slices.Contains([]event.Stage{server.StageSubmitted, server.StageQueued, server.StageHydrating}, t.Stage) &&
+			(t.Stage != server.StageRunning || d.statusNow(id) == running)
 	})
 	return err
 }

@@ -40,7 +40,7 @@ const (
 // statusOf returns the status of a session. Its log is newer than the stage of its task.
 func statusOf(stage event.Stage, st inspan.Status) string {
 	switch {
-	case stage == event.StageCompleted, stage == event.StageFailed, stage == event.StageCancelled, stage == event.StageTimedOut:
+	case stage == server.StageCompleted, stage == server.StageFailed, stage == server.StageCancelled, stage == server.StageTimedOut:
 		return terminated
 	case st.Active && len(st.Questions()) == 0:
 		return running

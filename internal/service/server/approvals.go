@@ -48,7 +48,7 @@ type approvalList struct {
 func (c *call) approvals(nothing) (approvalList, error) {
 	out := approvalList{Approvals: []Approval{}}
 	for _, t := range c.book.open() {
-		if t.Stage != event.StageWaiting || !c.who.sees(t.Tenant, t.place) {
+		if t.Stage != StageWaiting || !c.who.sees(t.Tenant, t.place) {
 			continue
 		}
 		st, err := c.status(t.Session)
@@ -194,7 +194,7 @@ func (s *Server) within(root string, effects []tool.Effect) bool {
 		case tool.Execute:
 			return s.Unwalled != ""
 		case tool.Read, tool.Write:
-			return e.Sensitive != "" || !tool.Inside(root, e.Path)
+			return e.Sensitive != "" || !text.Inside(root, e.Path)
 		}
 		return true
 	})

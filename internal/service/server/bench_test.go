@@ -119,7 +119,7 @@ func BenchmarkThousandTasks(b *testing.B) {
 		began := time.Now()
 		p.submitAll(1000, "bash: echo done")
 		submitted := time.Since(began)
-		for p.count(event.StageCompleted) < 1000 {
+		for p.count(server.StageCompleted) < 1000 {
 			<-time.After(200 * time.Millisecond)
 		}
 		close(end)
@@ -141,7 +141,7 @@ func BenchmarkIdleStreams(b *testing.B) {
 		p := newProcess(b)
 		p.start()
 		id := p.submitAll(1, "bash: sleep 600")[0]
-		for p.count(event.StageRunning) < 1 {
+		for p.count(server.StageRunning) < 1 {
 			<-time.After(50 * time.Millisecond)
 		}
 		before, _ := p.memory()

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/lab/eval"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/store"
 )
 
 // The board shows all sessions at a glance, and the inbox shows the questions in them that wait for a person.
@@ -143,13 +143,13 @@ func (s seen) state() running.Standing { return s.task.standing(s.Standing, len(
 // standing returns the state of the task's session, which without the task would be another.
 func (t *Task) standing(without running.Standing, asks bool) running.Standing {
 	switch {
-	case t.Stage == event.StageCompleted:
+	case t.Stage == StageCompleted:
 		return running.StandsDone
 	case over(t.Stage):
 		return running.StandsFailed
 	case t.ID == "", asks:
 		return without
-	case t.Stage == event.StageIdle:
+	case t.Stage == StageIdle:
 		return running.StandsIdle
 	}
 	return running.StandsRunning
@@ -244,7 +244,7 @@ func (c *call) search(in sought) (found, error) {
 			out.More = true
 			return out, nil
 		}
-		lead := names[store.Lead(h.Session)]
+		lead := names[kin.Lead(h.Session)]
 		out.Hits = append(out.Hits, hit{
 			Session: h.Session, Title: words.OneLine(cmp.Or(task.Spec.Title, lead.Name), 200), Root: text.Visible(lead.Root),
 			Seq: h.Seq, Time: h.Time, Kind: h.Kind, By: text.Visible(h.By), Text: words.OneLine(h.Text, 300),

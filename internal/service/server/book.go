@@ -312,7 +312,7 @@ func (b *book) staged(at time.Time, m event.Staged) {
 	if r := (&Result{}); len(m.Result) > 0 && json.Unmarshal(m.Result, r) == nil {
 		if u.spent += r.Cost; t.Result != nil {
 			u.spent -= t.Result.Cost // it is open, and has cost more since
-		} else if from == event.StageHydrating {
+		} else if from == StageHydrating {
 			u.spent -= r.Cost // the task that it forks has paid for this
 		}
 		t.Result = r

@@ -96,7 +96,7 @@ func TestBookIsReadWhileItIsWritten(t *testing.T) {
 		changed <- b.change(t.Context(), func() ([]event.Body, error) {
 			return []event.Body{
 				event.Recorded{Of: ofTask, ID: "task_a", Value: json.RawMessage(`{}`)},
-				event.Staged{Task: "task_a", Stage: event.StageSubmitted},
+				event.Staged{Task: "task_a", Stage: StageSubmitted},
 			}, nil
 		})
 	}()
@@ -122,7 +122,7 @@ func TestBookIsReadWhileItIsWritten(t *testing.T) {
 	if err := <-changed; err != nil {
 		t.Fatal(err)
 	}
-	if got, known := b.task("task_a"); !known || got.Stage != event.StageSubmitted {
+	if got, known := b.task("task_a"); !known || got.Stage != StageSubmitted {
 		t.Errorf("the book has %+v, %v", got, known)
 	}
 }

@@ -111,7 +111,7 @@ func TestCloneFrom(t *testing.T) {
 		for _, scheme := range []string{"https://", "ssh://"} {
 			task := h.until(
 				h.submit(server.Spec{Prompt: "bash: true", Repository: &server.Repository{URL: scheme + host + "/a"}}).ID,
-				event.StageFailed,
+				server.StageFailed,
 			)
 			if !strings.Contains(task.Why, "finds no public address") || strings.Contains(task.Why, "10.1") || strings.Contains(task.Why, "127.0") {
 				t.Errorf("%s%s: %s", scheme, host, task.Why)
@@ -141,10 +141,10 @@ func TestClonePinned(t *testing.T) {
 		from := "https://forge.example.test:" + f.port + path
 		return h.until(h.submit(server.Spec{Prompt: "bash: git log", Repository: &server.Repository{URL: from}}).ID, stage)
 	}
-	if done := clone("/repo/.git", event.StageCompleted); done.Result == nil || done.Result.Evidence.Branch != "inspan/"+done.ID {
+	if done := clone("/repo/.git", server.StageCompleted); done.Result == nil || done.Result.Evidence.Branch != "inspan/"+done.ID {
 		t.Errorf("%+v", done.Result)
 	}
-	clone("/moved/repo/.git", event.StageFailed)
+	clone("/moved/repo/.git", server.StageFailed)
 	h.close()
 	h.set = func(s *server.Server) { s.Guard, s.CloneFrom = nil, netguard.Hosts{"127.0.0.1:" + f.port} }
 	h.open()
@@ -152,8 +152,8 @@ func TestClonePinned(t *testing.T) {
 		t.Helper()
 		h.until(h.submit(server.Spec{Prompt: "bash: git log", Repository: &server.Repository{URL: f.URL + path}}).ID, stage)
 	}
-	here("/repo/.git", event.StageCompleted)
-	here("/moved/repo/.git", event.StageFailed)
+	here("/repo/.git", server.StageCompleted)
+	here("/moved/repo/.git", server.StageFailed)
 	if n := inner.hits.Load(); n != 0 {
 		t.Errorf("%d requests were redirected", n)
 	}
@@ -178,7 +178,7 @@ func TestClonePinnedSSH(t *testing.T) {
 	})
 	h.until(
 		h.submit(server.Spec{Prompt: "x", Repository: &server.Repository{URL: "ssh://git@forge.example.test:2222/a"}}).ID,
-		event.StageFailed,
+		server.StageFailed,
 	)
 	raw, err := os.ReadFile(log)
 	for _, want := range []string{"HostName=127.0.0.7\n", "HostKeyAlias=[forge.example.test]:2222\n", "2222\n", "git@forge.example.test\n"} {

@@ -15,8 +15,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/words"
-	"github.com/inspan/inspan/tool"
 )
 
 // theBody is the field of a mistake that is not in a field.
@@ -166,7 +166,7 @@ func named(t reflect.Type) string {
 
 // near returns the known name that was probably meant, or else all known names.
 func near(name string, known []string) string {
-	if n := tool.Nearest(name, known); n != "" && tool.Distance(name, n) <= max(1, len(name)/3) {
+	if n := text.Nearest(name, known); n != "" && text.Distance(name, n) <= max(1, len(name)/3) {
 		return n
 	}
 	if len(known) == 0 {

@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/delegate/subagent"
 	"github.com/inspan/inspan/internal/service/server"
 	"github.com/inspan/inspan/internal/testkit"
@@ -72,7 +71,7 @@ func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	p := small(t, "12m", "--disk", "0", "--keep", "always")
 	id := p.submit(server.Spec{Prompt: twoSteps})
-	task := p.until(id, event.StageRunning)
+	task := p.until(id, server.StageRunning)
 	p.began(id)
 	p.fill(64 << 20)
 	if err := os.WriteFile(filepath.Join(p.inside("state-tasks"), id, "go"), nil, 0o600); err != nil {
@@ -86,16 +85,16 @@ func TestDiskFull(t *testing.T) {
 		strings.Contains(string(raw), p.home) {
 		t.Errorf("a task on a full disk: %d %s", status, raw)
 	}
-	if p.call("GET", "/api/v1/tasks/"+id, nil, http.StatusOK, &task); task.Stage != event.StageRunning && task.Stage != event.StageWaiting {
+	if p.call("GET", "/api/v1/tasks/"+id, nil, http.StatusOK, &task); task.Stage != server.StageRunning && task.Stage != server.StageWaiting {
 		t.Errorf("the task is %s: %s", task.Stage, task.Why)
 	}
 	if err := os.Remove(p.inside("fill")); err != nil {
 		t.Fatal(err)
 	}
 	p.ready(http.StatusOK)
-	task = p.until(id, event.StageCompleted, event.StageFailed)
+	task = p.until(id, server.StageCompleted, server.StageFailed)
 	if got, err := os.ReadFile(filepath.Join(p.inside("state-tasks"), id, "done")); err != nil ||
-		task.Stage != event.StageCompleted || !strings.Contains(string(got), "two") {
+		task.Stage != server.StageCompleted || !strings.Contains(string(got), "two") {
 		t.Errorf("%s %s: %q %v", task.Stage, task.Why, got, err)
 	}
 	if n := strings.Count(p.printed.String(), "no room to work"); n != 1 {
@@ -118,7 +117,7 @@ func TestDiskFullMeanwhile(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(p.inside("state-tasks"), id, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if task := p.until(id, event.StageCompleted, event.StageFailed); task.Stage != event.StageCompleted {
+	if task := p.until(id, server.StageCompleted, server.StageFailed); task.Stage != server.StageCompleted {
 		t.Errorf("the task is %s: %s", task.Stage, task.Why)
 	}
 }
@@ -147,21 +146,21 @@ func TestDiskFloor(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(p.inside("state-tasks"), works, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if rests := p.until(works, event.StageWaiting); !strings.HasPrefix(rests.Why, "disk: ") {
+	if rests := p.until(works, server.StageWaiting); !strings.HasPrefix(rests.Why, "disk: ") {
 		t.Errorf("it waits as %q", rests.Why)
 	}
 	if got, err := os.ReadFile(filepath.Join(p.inside("state-tasks"), works, "done")); err != nil || string(got) != "one\n" {
 		t.Errorf("it goes on without room: %q %v", got, err)
 	}
 	var task server.Task
-	if p.call("GET", "/api/v1/tasks/"+queued, nil, http.StatusOK, &task); task.Stage != event.StageSubmitted {
+	if p.call("GET", "/api/v1/tasks/"+queued, nil, http.StatusOK, &task); task.Stage != server.StageSubmitted {
 		t.Errorf("a task begins without room: %s", task.Stage)
 	}
 	if err := os.Remove(p.inside("fill")); err != nil {
 		t.Fatal(err)
 	}
-	p.until(queued, event.StageCompleted)
-	p.until(works, event.StageCompleted)
+	p.until(queued, server.StageCompleted)
+	p.until(works, server.StageCompleted)
 	if got, err := os.ReadFile(filepath.Join(p.inside("state-tasks"), works, "done")); err != nil || string(got) != "one\ntwo\n" {
 		t.Errorf("%q %v", got, err)
 	}
@@ -185,8 +184,8 @@ func diskQuota(t *testing.T, set func(*server.Server)) {
 	works := red.submit(server.Spec{Prompt: "bash: head -c 3000000 /dev/urandom > big; echo all > written; until [ -e never ]; do sleep 0.02; done"}).ID
 	h.appears(filepath.Join("..", "tasks", works, "written"), "all") // or the bound would cut it short
 	h.call("PUT", "/api/v1/tenants/red", map[string]any{"disk": 1 << 20}, http.StatusOK, nil)
-	task := red.until(works, event.StageFailed, event.StageCompleted)
-	if task.Stage != event.StageFailed || !strings.HasPrefix(task.Why, "disk quota: ") {
+	task := red.until(works, server.StageFailed, server.StageCompleted)
+	if task.Stage != server.StageFailed || !strings.HasPrefix(task.Why, "disk quota: ") {
 		t.Errorf("%s: %s", task.Stage, task.Why)
 	}
 	var bounds struct{ Held, Disk int64 }
@@ -194,14 +193,14 @@ func diskQuota(t *testing.T, set func(*server.Server)) {
 		t.Errorf("%+v", bounds)
 	}
 	waits := red.submit(server.Spec{Prompt: "bash: true"}).ID
-	blue.until(blue.submit(server.Spec{Prompt: "bash: true"}).ID, event.StageCompleted)
-	if got := red.task(waits); got.Stage != event.StageSubmitted {
+	blue.until(blue.submit(server.Spec{Prompt: "bash: true"}).ID, server.StageCompleted)
+	if got := red.task(waits); got.Stage != server.StageSubmitted {
 		t.Errorf("a task of a tenant without room is %s", got.Stage)
 	}
 	red.call("DELETE", "/api/v1/tasks/"+waits+"/workspace", nil, http.StatusConflict, nil)
 	blue.call("DELETE", "/api/v1/tasks/"+works+"/workspace", nil, http.StatusNotFound, nil)
 	red.call("DELETE", "/api/v1/tasks/"+works+"/workspace", nil, http.StatusNoContent, nil)
-	red.until(waits, event.StageCompleted)
+	red.until(waits, server.StageCompleted)
 }
 
 // TestDiskFaults holds that a disk that fails for a while, or a quota that is used up, ends no task
@@ -252,7 +251,7 @@ func TestDiskFaults(t *testing.T) {
 				t.Errorf("only %d requests have met the fault", refused)
 			}
 			for _, id := range ids {
-				if task := p.until(id, event.StageCompleted, event.StageFailed); task.Stage != event.StageCompleted {
+				if task := p.until(id, server.StageCompleted, server.StageFailed); task.Stage != server.StageCompleted {
 					t.Errorf("a task is %s: %s", task.Stage, task.Why)
 				}
 			}
@@ -260,7 +259,7 @@ func TestDiskFaults(t *testing.T) {
 			p.kill()
 			p.under = nil
 			p.start("--keep", "always")
-			if n := p.count(event.StageCompleted); n != tasks {
+			if n := p.count(server.StageCompleted); n != tasks {
 				t.Errorf("the next server knows of %d tasks that are done, not %d", n, tasks)
 			}
 			if ids = slices.Compact(slices.Sorted(slices.Values(ids))); len(ids) != tasks {
@@ -298,7 +297,7 @@ func TestSessionDiskFault(t *testing.T) {
 			p := newProcess(t)
 			p.start("--keep", "always")
 			id := p.submit(server.Spec{Prompt: "say: heron", Open: true})
-			task := p.until(id, event.StageIdle)
+			task := p.until(id, server.StageIdle)
 			say := func(key, text string) (status int, raw []byte) {
 				status, raw, err := p.send("POST", "/api/v1/tasks/"+id+"/messages", key, map[string]string{"text": text})
 				if err != nil {
@@ -349,7 +348,7 @@ func TestSessionDiskFault(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(task.Workspace, "go"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			p.until(id, event.StageWaiting)
+			p.until(id, server.StageWaiting)
 			heal()
 			p.idles(id)
 			if made := birds(); made != "egret\nibis\n" || !strings.Contains(p.said(task.Session), "wren") {
@@ -365,7 +364,7 @@ func (p *process) idles(id string) {
 	p.eventually("the task goes on", func() bool {
 		var task server.Task
 		p.call("GET", "/api/v1/tasks/"+id, nil, http.StatusOK, &task)
-		return task.Stage == event.StageIdle
+		return task.Stage == server.StageIdle
 	})
 }
 
@@ -442,7 +441,7 @@ func TestUnmergedCopies(t *testing.T) {
 	}
 	run := func(child string, keep server.Keep) server.Task {
 		return h.until(h.submit(server.Spec{Keep: keep, Prompt: "bash: git init -q . && git -c user.name=a -c user.email=a@b.c commit -q --allow-empty -m a\n" +
-			`call: spawn_agent {"isolation":"worktree","task":"` + child + `"}`}).ID, event.StageCompleted)
+			`call: spawn_agent {"isolation":"worktree","task":"` + child + `"}`}).ID, server.StageCompleted)
 	}
 	there := func(task server.Task) bool {
 		_, err := os.Stat(filepath.Join(h.s.Dir, task.ID))

@@ -89,11 +89,11 @@ func (w *work) stuck(t *Task) (bool, error) {
 	switch {
 	case cause == "":
 		return false, nil
-	case t.Stage != event.StageRunning:
+	case t.Stage != StageRunning:
 		return t.Why != "", nil // it waits for a person, or this was reported before
 	}
 	w.warn("no worker can continue task " + t.ID + ": " + cause)
-	return true, w.to(w.ctx, t, event.Staged{Stage: event.StageWaiting, Why: "workers: " + cause})
+	return true, w.to(w.ctx, t, event.Staged{Stage: StageWaiting, Why: "workers: " + cause})
 }
 
 // giveUp ends a task that is to end and that no worker can continue.

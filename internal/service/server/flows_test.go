@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/service/server"
 )
 
@@ -56,7 +55,7 @@ func TestWorkflow(t *testing.T) {
 		}
 	}
 	id := h.submit(server.Spec{Workflow: "ship", Inputs: map[string]any{"what": "hay"}, Keep: server.KeepAlways}).ID
-	h.until(id, event.StageWaiting)
+	h.until(id, server.StageWaiting)
 	h.close() // while it waits
 	h.open()
 	var open struct {
@@ -71,7 +70,7 @@ func TestWorkflow(t *testing.T) {
 	}
 	yes := map[string]any{"decision": "allow", "answer": "approve"}
 	h.call("POST", "/api/v1/approvals/"+id+"/"+open.Approvals[0].ID, yes, http.StatusOK, nil)
-	task := h.until(id, event.StageCompleted)
+	task := h.until(id, server.StageCompleted)
 	if got := task.Result; got == nil || got.Says != "by: approve\nshipped: a box of hay" {
 		t.Errorf("it brings %+v", got)
 	}

@@ -32,9 +32,9 @@ func TestRewind(t *testing.T) {
 	}
 	h.say(id, "bash: echo one > file")
 	h.says(id, "")
-	h.when(id, "a first run", func(t server.Task) bool { return t.Stage == event.StageIdle && t.Result != nil && t.Result.Turns == 2 })
+	h.when(id, "a first run", func(t server.Task) bool { return t.Stage == server.StageIdle && t.Result != nil && t.Result.Turns == 2 })
 	h.say(id, "bash: echo two > file")
-	session := h.when(id, "a second run", func(t server.Task) bool { return t.Stage == event.StageIdle && t.Result.Turns == 4 }).Session
+	session := h.when(id, "a second run", func(t server.Task) bool { return t.Stage == server.StageIdle && t.Result.Turns == 4 }).Session
 
 	var points struct{ Points []struct{ Seq uint64 } }
 	h.call("GET", "/api/v1/sessions/"+session+"/points", nil, http.StatusOK, &points)
@@ -63,7 +63,7 @@ func TestRewind(t *testing.T) {
 		t.Errorf("points behind the rewind: %+v", points)
 	}
 	h.say(id, "bash: echo three > file")
-	h.when(id, "a run behind that", func(task server.Task) bool { return task.Stage == event.StageIdle && read() == "three" })
+	h.when(id, "a run behind that", func(task server.Task) bool { return task.Stage == server.StageIdle && read() == "three" })
 	var audit struct{ Deeds []struct{ What, By string } }
 	h.call("GET", "/api/v1/audit", nil, http.StatusOK, &audit)
 	n := 0
@@ -123,7 +123,7 @@ func TestRewind(t *testing.T) {
 	ann.call("GET", "/api/v1/sessions/"+session+"/effects", nil, http.StatusNotFound, nil)
 	h.identity("vera", "", server.Viewer).call("POST", path, nil, http.StatusForbidden, nil)
 	h.call("POST", "/api/v1/tasks/"+id+"/close", nil, http.StatusOK, nil)
-	h.until(id, event.StageCompleted)
+	h.until(id, server.StageCompleted)
 	h.call("POST", path, nil, http.StatusConflict, nil)
 }
 
@@ -142,7 +142,7 @@ func TestRewindAtWork(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Open: true, Prompt: "bash: echo one > file", Ask: []string{"bash"}}).ID
-	h.until(id, event.StageWaiting)
+	h.until(id, server.StageWaiting)
 	h.call("POST", "/api/v1/tasks/"+id+"/rewind", nil, http.StatusConflict, nil)
 }
 
@@ -151,7 +151,7 @@ func TestEffects(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	spec := server.Spec{Prompt: "bash: echo one > file; curl -s http://127.0.0.1:1/ || true", Ask: []string{"bash"}}
-	task := h.until(h.submit(spec).ID, event.StageWaiting)
+	task := h.until(h.submit(spec).ID, server.StageWaiting)
 	type lasting struct {
 		Effects []struct{ Tool, Outcome string }
 	}
@@ -163,7 +163,7 @@ func TestEffects(t *testing.T) {
 		t.Errorf("before it has run: %+v", got)
 	}
 	h.decide(task.ID, http.StatusOK, map[string]any{"decision": "allow"})
-	h.until(task.ID, event.StageCompleted)
+	h.until(task.ID, server.StageCompleted)
 	if got := list(); len(got.Effects) != 1 || got.Effects[0].Tool != "bash" || got.Effects[0].Outcome == "" {
 		t.Errorf("effects %+v", got)
 	}
@@ -183,7 +183,7 @@ func TestFork(t *testing.T) {
 	if fork.Spec.Beside != id || fork.Spec.System != "Be brief." || fork.Spec.Keep != server.KeepNever {
 		t.Errorf("the fork is %+v", fork.Spec)
 	}
-	ran := func(t server.Task) bool { return t.Stage == event.StageIdle && t.Result != nil && t.Result.Turns > 0 }
+	ran := func(t server.Task) bool { return t.Stage == server.StageIdle && t.Result != nil && t.Result.Turns > 0 }
 	got := ann.when(fork.ID, "a run", ran)
 	if got.Session == first.Session || got.Workspace != first.Workspace || got.Result.Turns != first.Result.Turns+2 {
 		t.Errorf("the fork has %+v, its task %+v", got, first)
@@ -195,7 +195,7 @@ func TestFork(t *testing.T) {
 		t.Errorf("the task that was forked has results %q", text)
 	}
 	early := ann.submit(server.Spec{Fork: &server.Fork{Task: fork.ID, At: 2}, Open: true})
-	early = ann.until(early.ID, event.StageIdle)
+	early = ann.until(early.ID, server.StageIdle)
 	if early.Spec.Beside != id {
 		t.Errorf("a fork of a fork works beside %s", early.Spec.Beside)
 	}
@@ -226,7 +226,7 @@ func TestFork(t *testing.T) {
 			t.Errorf("the workspace before %d tasks have ended: %v", i+1, err)
 		}
 		ann.call("POST", "/api/v1/tasks/"+id+"/close", nil, http.StatusOK, nil)
-		ann.until(id, event.StageCompleted)
+		ann.until(id, server.StageCompleted)
 	}
 	if _, err := os.Stat(first.Workspace); !os.IsNotExist(err) {
 		t.Errorf("the workspace after the last one: %v", err)

@@ -50,7 +50,7 @@ func TestGitHub(t *testing.T) {
 	})
 	told := func(spec server.Spec) (string, string) {
 		t.Helper()
-		task := h.until(h.submit(spec).ID, event.StageCompleted)
+		task := h.until(h.submit(spec).ID, server.StageCompleted)
 		list, said := h.told(task.Session)
 		if len(list) != 1 || !list[0].Untrusted || list[0].Origin != event.OriginHook {
 			t.Fatalf("told %+v", list)
@@ -86,12 +86,12 @@ func TestGitHub(t *testing.T) {
 	for who, spec := range map[*house]server.Spec{
 		ann: {GitHub: "ann/shop#12"}, h: {GitHub: "ann/shop#99"},
 	} {
-		task := who.until(who.submit(spec).ID, event.StageFailed)
+		task := who.until(who.submit(spec).ID, server.StageFailed)
 		if !strings.Contains(task.Why, "GitHub answers 404") || strings.Contains(task.Why, "secret-of") {
 			t.Errorf("%s: %s", spec.GitHub, task.Why)
 		}
 	}
-	ann.until(ann.submit(server.Spec{Prompt: "say: hi"}).ID, event.StageCompleted)
+	ann.until(ann.submit(server.Spec{Prompt: "say: hi"}).ID, server.StageCompleted)
 	for tenant, want := range map[string]bool{"red": true, "": false} {
 		if is, known := guests.Load(tenant); !known || is != want {
 			t.Errorf("a task of tenant %q has %v", tenant, is)

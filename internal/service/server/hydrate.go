@@ -67,9 +67,9 @@ func (w *work) hydrate(ctx context.Context, t *Task) (*inspan.Session, error) {
 	if issue != nil {
 		err = opened.Send(w.ctx, *issue)
 	}
-	stage := event.StageIdle
+	stage := StageIdle
 	if prompt := t.wants(); prompt != "" && err == nil { // first, so that an interruption applies to it
-		stage = event.StageRunning
+		stage = StageRunning
 		err = opened.Send(w.ctx, event.Said{Parts: llm.Say(prompt), By: t.By, Message: t.ID})
 	}
 	if err == nil {

@@ -19,7 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/service/server"
 	"github.com/inspan/inspan/internal/testkit"
 )
@@ -259,7 +258,7 @@ func TestKill(t *testing.T) {
 		p.kill()
 		p.start("--keep", "always", "--at-once", "6")
 	}
-	t.Logf("%d of %d tasks had ended when it died last", p.count(event.StageCompleted), tasks)
+	t.Logf("%d of %d tasks had ended when it died last", p.count(server.StageCompleted), tasks)
 	for i, id := range ids {
 		p.ends(i, id, steps)
 	}
@@ -286,7 +285,7 @@ func (p *process) ends(i int, id string, steps int) {
 		if _, raw, err := p.send("GET", "/api/v1/tasks/"+id, "", nil); err != nil || json.Unmarshal(raw, &task) != nil {
 			p.t.Fatalf("task %d: %v %s", i, err, raw)
 		}
-		return task.Stage == event.StageCompleted
+		return task.Stage == server.StageCompleted
 	}, func() string { return fmt.Sprintf("it is %s: %s", task.Stage, task.Why) }, p.printed.String)
 	raw, err := os.ReadFile(filepath.Join(task.Workspace, "log"))
 	if err != nil {

@@ -164,7 +164,7 @@ func TestRemoteComesBack(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Open: true, Prompt: "say: heron", Folder: h.root}).ID
-	session := h.until(id, event.StageIdle).Session
+	session := h.until(id, server.StageIdle).Session
 	to, err := url.Parse(h.h.URL)
 	if err != nil {
 		t.Fatal(err)

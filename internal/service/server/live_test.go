@@ -21,7 +21,7 @@ import (
 func TestRemoteIsLive(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
-	session := h.until(h.submit(server.Spec{Open: true, Prompt: "say: heron", Folder: h.root}).ID, event.StageIdle).Session
+	session := h.until(h.submit(server.Spec{Open: true, Prompt: "say: heron", Folder: h.root}).ID, server.StageIdle).Session
 	w, err := (&inspan.Host{Store: h.remote()}).Watch(t.Context(), session)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestRemoteIsLive(t *testing.T) {
 func TestKeyedInputsArriveOnce(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
-	session := h.until(h.submit(server.Spec{Open: true, Prompt: "say: heron", Folder: h.root}).ID, event.StageIdle).Session
+	session := h.until(h.submit(server.Spec{Open: true, Prompt: "say: heron", Folder: h.root}).ID, server.StageIdle).Session
 	var lost atomic.Int32
 	r := elsewhere(t, func(w http.ResponseWriter, r *http.Request) {
 		to, err := url.Parse(h.h.URL)

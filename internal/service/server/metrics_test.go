@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/service/server"
 )
 
@@ -15,9 +14,9 @@ func TestMetrics(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	done := h.submit(server.Spec{Prompt: "bash: true\nread: none", Folder: h.root}).ID
-	h.until(done, event.StageCompleted)
+	h.until(done, server.StageCompleted)
 	waits := h.submit(server.Spec{Prompt: `call: bash {"command":"echo hi","outside":true}`}).ID
-	h.until(waits, event.StageWaiting)
+	h.until(waits, server.StageWaiting)
 	scraper := h.identity("scraper", "", server.Viewer)
 	status, text := scraper.do(scraper.request(t.Context(), "GET", "/metrics", nil))
 	if status != http.StatusOK {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/service/server"
 )
 
@@ -90,7 +89,7 @@ func TestOIDC(t *testing.T) {
 	viewer.call("GET", "/api/v1/tasks", nil, http.StatusOK, nil)
 	viewer.call("POST", "/api/v1/tasks", server.Spec{Prompt: "say: x"}, http.StatusForbidden, nil)
 	builder := h.as(provider.token(jwt.MapClaims{"groups": []string{"people"}, "team": "build"}))
-	task := builder.until(builder.submit(server.Spec{Prompt: "say: x"}).ID, event.StageCompleted)
+	task := builder.until(builder.submit(server.Spec{Prompt: "say: x"}).ID, server.StageCompleted)
 	if task.Tenant != "red" || task.By != "red/builders:ann" {
 		t.Errorf("by %s of %s", task.By, task.Tenant)
 	}

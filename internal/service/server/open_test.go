@@ -23,7 +23,7 @@ func (h *house) say(id, text string) {
 func (h *house) says(id, text string) server.Task {
 	h.t.Helper()
 	return h.when(id, "an answer with "+text, func(t server.Task) bool {
-		return t.Stage == event.StageIdle && t.Result != nil && strings.Contains(t.Result.Says, text)
+		return t.Stage == server.StageIdle && t.Result != nil && strings.Contains(t.Result.Says, text)
 	})
 }
 
@@ -32,7 +32,7 @@ func TestOpen(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Open: true, Folder: h.root}).ID
-	h.until(id, event.StageIdle)
+	h.until(id, server.StageIdle)
 	h.say(id, "say: first")
 	h.says(id, "first")
 	h.close()
@@ -42,7 +42,7 @@ func TestOpen(t *testing.T) {
 		t.Errorf("result %+v", task.Result)
 	}
 	h.call("POST", "/api/v1/tasks/"+id+"/close", nil, http.StatusOK, nil)
-	task := h.until(id, event.StageCompleted)
+	task := h.until(id, server.StageCompleted)
 	want := "submitted queued hydrating idle running idle running idle finalizing completed"
 	if got := stages(task); got != want {
 		t.Errorf("stages %s, want %s", got, want)
@@ -78,9 +78,9 @@ func TestCloseWaiting(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Open: true, Prompt: "bash: echo hi > made", Folder: h.root, Ask: []string{"bash"}}).ID
-	h.until(id, event.StageWaiting)
+	h.until(id, server.StageWaiting)
 	h.call("POST", "/api/v1/tasks/"+id+"/close", nil, http.StatusOK, nil)
-	h.until(id, event.StageCompleted)
+	h.until(id, server.StageCompleted)
 	if got := h.read("made"); got != "" {
 		t.Errorf("the call was made: %q", got)
 	}
@@ -91,7 +91,7 @@ func TestSaidTwice(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Open: true, Folder: h.root}).ID
-	h.until(id, event.StageIdle)
+	h.until(id, server.StageIdle)
 	send := func(h *house, text string) (int, string) {
 		r := h.request(t.Context(), "POST", "/api/v1/tasks/"+id+"/messages", map[string]any{"text": text})
 		r.Header.Set("Idempotency-Key", "k1")
@@ -122,16 +122,16 @@ func TestInterrupt(t *testing.T) {
 		h.appears(name, "ran")
 		h.call("POST", "/api/v1/tasks/"+id+"/interrupt", map[string]any{"reason": "stop"}, http.StatusOK, nil)
 		if !open {
-			h.until(id, event.StageCancelled)
+			h.until(id, server.StageCancelled)
 			continue
 		}
-		if task := h.until(id, event.StageIdle); task.Result == nil || task.Result.Stopped != "cancelled" {
+		if task := h.until(id, server.StageIdle); task.Result == nil || task.Result.Stopped != "cancelled" {
 			t.Errorf("result %+v", task.Result)
 		}
 		h.say(id, "say: again")
 		h.says(id, "again")
 		h.call("POST", "/api/v1/tasks/"+id+"/cancel", nil, http.StatusOK, nil)
-		h.until(id, event.StageCancelled)
+		h.until(id, server.StageCancelled)
 	}
 }
 
@@ -140,8 +140,8 @@ func TestOpenTimesOut(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Open: true, Timeout: 3}).ID
-	h.until(id, event.StageIdle, event.StageTimedOut) // a busy machine may not get so far in time
-	h.until(id, event.StageTimedOut)
+	h.until(id, server.StageIdle, server.StageTimedOut) // a busy machine may not get so far in time
+	h.until(id, server.StageTimedOut)
 }
 
 // TestClientTool checks that a tool of the client is called by a question, and that the answer is its result.
@@ -150,7 +150,7 @@ func TestClientTool(t *testing.T) {
 	h := newHouse(t, nil)
 	tools := []server.ClientTool{{Name: "weather", Description: "Tells the weather.", Schema: json.RawMessage(`{"type":"object"}`)}}
 	id := h.submit(server.Spec{Prompt: `call: weather {"city":"Oslo"}`, Tools: tools, System: "Be brief."}).ID
-	task := h.until(id, event.StageWaiting)
+	task := h.until(id, server.StageWaiting)
 	var list struct{ Approvals []server.Approval }
 	h.call("GET", "/api/v1/approvals", nil, http.StatusOK, &list)
 	if len(list.Approvals) != 1 || list.Approvals[0].Tool != "weather" || string(list.Approvals[0].Arguments) != `{"city":"Oslo"}` {
@@ -158,7 +158,7 @@ func TestClientTool(t *testing.T) {
 	}
 	path := "/api/v1/approvals/" + id + "/" + list.Approvals[0].ID
 	h.call("POST", path, map[string]any{"decision": "allow", "answer": "rain, 7 degrees"}, http.StatusOK, nil)
-	h.until(id, event.StageCompleted)
+	h.until(id, server.StageCompleted)
 	if got := h.results(task.Session); !strings.Contains(got, "rain, 7 degrees") {
 		t.Errorf("results %q", got)
 	}
@@ -184,11 +184,11 @@ func TestDenied(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Prompt: "bash: echo hi > made", Folder: h.root, Deny: []string{"bash"}}).ID
-	h.until(id, event.StageCompleted)
+	h.until(id, server.StageCompleted)
 	if got := h.read("made"); got != "" {
 		t.Errorf("a denied call was made: %q", got)
 	}
-	h.until(h.submit(server.Spec{Prompt: "bash: echo hi > made", Folder: h.root, Ask: []string{"bash"}}).ID, event.StageWaiting)
+	h.until(h.submit(server.Spec{Prompt: "bash: echo hi > made", Folder: h.root, Ask: []string{"bash"}}).ID, server.StageWaiting)
 }
 
 // TestImpossibleRules checks that a rule which can match nothing is refused, and that one in the form of another agent
@@ -209,7 +209,7 @@ func TestImpossibleRules(t *testing.T) {
 		}
 	}
 	spec := server.Spec{Prompt: "bash: touch made", Folder: h.root, Tools: ours, Deny: []string{"Bash(touch:*)", "glob", "mcp__later__tool"}}
-	h.until(h.submit(spec).ID, event.StageCompleted)
+	h.until(h.submit(spec).ID, server.StageCompleted)
 	if _, err := os.Stat(filepath.Join(h.root, "made")); err == nil {
 		t.Error("a denied call was made")
 	}
@@ -220,9 +220,9 @@ func TestBeside(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Open: true, Prompt: "bash: echo made > file"}).ID
-	h.until(id, event.StageIdle)
+	h.until(id, server.StageIdle)
 	for range 2 {
-		other := h.until(h.submit(server.Spec{Beside: id, Prompt: "bash: cat file", Keep: server.KeepNever}).ID, event.StageCompleted)
+		other := h.until(h.submit(server.Spec{Beside: id, Prompt: "bash: cat file", Keep: server.KeepNever}).ID, server.StageCompleted)
 		if got := h.results(other.Session); !strings.Contains(got, "made") {
 			t.Errorf("results %q", got)
 		}

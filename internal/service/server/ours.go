@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
@@ -22,7 +23,7 @@ func (v *Visit) ours(session string) (Task, error) {
 	if !v.seesOurs() {
 		return Task{}, Missing("session", session)
 	}
-	return Task{Session: store.Lead(session)}, nil
+	return Task{Session: kin.Lead(session)}, nil
 }
 
 // there returns an error if there is no such session, whatever the text is.

@@ -136,7 +136,7 @@ func TestView(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode = tool.ModeAsk })
 	task := h.submit(server.Spec{Prompt: "say: one\nbash: touch a\nbash: touch b", Folder: h.root, Open: true})
-	task = h.until(task.ID, event.StageWaiting)
+	task = h.until(task.ID, server.StageWaiting)
 	p := &page{items: map[int]shown{}}
 	h.look(task.Session, "", p, func(p *page) bool { return len(p.last.Now.Questions) == 1 })
 	q := p.last.Now.Questions[0]
@@ -151,9 +151,9 @@ func TestView(t *testing.T) {
 	h.look(task.Session, "?from=0", p, func(p *page) bool { return len(p.last.Now.Questions) == 1 && p.last.Now.Questions[0].ID != q.ID })
 	away := len(p.items)
 	decide(p.last.Now.Questions[0], false)
-	h.until(task.ID, event.StageIdle)
+	h.until(task.ID, server.StageIdle)
 	h.call("POST", "/api/v1/tasks/"+task.ID+"/messages", map[string]any{"text": "say: **two**"}, http.StatusOK, nil)
-	h.when(task.ID, "idle again", func(t server.Task) bool { return t.Stage == event.StageIdle && len(t.History) > 7 })
+	h.when(task.ID, "idle again", func(t server.Task) bool { return t.Stage == server.StageIdle && len(t.History) > 7 })
 	h.look(task.Session, "?from=0", p, func(p *page) bool {
 		return !p.last.Now.Busy && p.items[p.last.Total-1].Kind == "stop" && p.last.Total > away
 	})
@@ -186,7 +186,7 @@ func TestView(t *testing.T) {
 	}
 
 	h.call("POST", "/api/v1/tasks/"+task.ID+"/close", nil, http.StatusOK, nil)
-	h.until(task.ID, event.StageCompleted)
+	h.until(task.ID, server.StageCompleted)
 	h.look(task.Session, "?from=0", p, func(p *page) bool { return p.ended })
 }
 
@@ -196,7 +196,7 @@ func TestViewIsHarmless(t *testing.T) {
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode = tool.ModeAsk })
 	task := h.submit(server.Spec{Prompt: "say: <script>alert(1)</script> [x](javascript:alert(1)) ![y](http://evil.example/)\n" +
 		"bash: touch a\u202egpj.exe # \u200b", Folder: h.root, Open: true})
-	task = h.until(task.ID, event.StageWaiting)
+	task = h.until(task.ID, server.StageWaiting)
 	p := &page{items: map[int]shown{}}
 	h.look(task.Session, "", p, func(p *page) bool { return len(p.last.Now.Questions) == 1 })
 	for n, i := range p.items {
@@ -221,9 +221,9 @@ func TestBoard(t *testing.T) {
 	done := ann.submit(server.Spec{Prompt: "say: the violin"})
 	waits := ann.submit(server.Spec{Prompt: "bash: touch a", Title: "Touch it"})
 	idle := ann.submit(server.Spec{Open: true})
-	h.until(done.ID, event.StageCompleted)
-	h.until(waits.ID, event.StageWaiting)
-	h.until(idle.ID, event.StageIdle)
+	h.until(done.ID, server.StageCompleted)
+	h.until(waits.ID, server.StageWaiting)
+	h.until(idle.ID, server.StageIdle)
 	b := ann.board("")
 	if diff := cmp.Diff(map[string]int{"done": 1, "waiting": 1, "idle": 1}, b.Counts); diff != "" {
 		t.Error(diff)
@@ -253,7 +253,7 @@ func TestBoard(t *testing.T) {
 	if got := find(ann); len(got.Hits) < 2 || got.Hits[0].Session != h.task(done.ID).Session || got.Hits[0].Title != "say: the violin" || got.Hits[0].Root == "" {
 		t.Errorf("%+v", got)
 	}
-	for id, stage := range map[string]event.Stage{done.ID: event.StageCompleted, waits.ID: event.StageWaiting, idle.ID: event.StageIdle} {
+	for id, stage := range map[string]event.Stage{done.ID: server.StageCompleted, waits.ID: server.StageWaiting, idle.ID: server.StageIdle} {
 		one := h.task(id)
 		var whole part
 		ann.call("GET", "/api/v1/sessions/"+one.Session+"/items", nil, http.StatusOK, &whole)
@@ -497,18 +497,18 @@ func TestOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	task := h.submit(server.Spec{Session: id, Prompt: "bash: touch b"})
-	task = h.until(task.ID, event.StageWaiting)
+	task = h.until(task.ID, server.StageWaiting)
 	if task.Session != id || task.Workspace != root || !task.Spec.Open {
 		t.Errorf("%+v", task)
 	}
 	fork := h.submit(server.Spec{Fork: &server.Fork{Task: task.ID}, Open: true})
-	if fork = h.until(fork.ID, event.StageIdle); fork.Workspace != root || fork.Session == id {
+	if fork = h.until(fork.ID, server.StageIdle); fork.Workspace != root || fork.Session == id {
 		t.Errorf("%+v", fork)
 	}
 	h.call("POST", "/api/v1/tasks", server.Spec{Session: id, Open: true}, http.StatusConflict, nil)
 	for _, of := range []server.Task{fork, task} {
 		h.call("POST", fmt.Sprintf("/api/v1/tasks/%s/cancel", of.ID), nil, http.StatusOK, nil)
-		h.until(of.ID, event.StageCancelled)
+		h.until(of.ID, server.StageCancelled)
 	}
 	if _, err := os.Stat(root); err != nil {
 		t.Errorf("the folder of the session is gone: %v", err)

@@ -5,8 +5,6 @@ import (
 	"context"
 	"slices"
 	"time"
-
-	"github.com/inspan/inspan/event"
 )
 
 // dispatch begins tasks whenever some may begin.
@@ -87,7 +85,7 @@ func (s *Server) next(queue []Task, busy map[string]int) int {
 		if most := s.book.tenant(t.Tenant).AtOnce; most > 0 && busy[t.Tenant] >= most {
 			continue
 		}
-		begun := t.Stage != event.StageSubmitted && t.Stage != event.StageQueued
+		begun := t.Stage != StageSubmitted && t.Stage != StageQueued
 		if begun {
 			return i
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/install/running"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/safety/netguard"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/store"
@@ -336,14 +337,14 @@ func (l *remoteLog) AppendAs(context.Context, event.Driver, ...event.Body) ([]ev
 }
 
 // Append implements [event.Log] for inputs. The server records the sender. For an input with a key (see
-// [event.Key]) it waits for an unavailable server: however often the input is sent, it counts once.
+// [loop.Key]) it waits for an unavailable server: however often the input is sent, it counts once.
 func (l *remoteLog) Append(ctx context.Context, bodies ...event.Body) (out []event.Event, err error) {
 	for _, b := range bodies {
 		raw, err := json.Marshal(b)
 		if err != nil {
 			return out, err
 		}
-		at, err := l.send(ctx, input{Kind: b.Kind(), Body: raw}, event.Key(b))
+		at, err := l.send(ctx, input{Kind: b.Kind(), Body: raw}, loop.Key(b))
 		if err != nil {
 			return out, err
 		}

@@ -28,7 +28,7 @@ func TestRemote(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode = "ask" })
 	id := h.submit(server.Spec{Open: true, Prompt: "bash: echo hi > made", Folder: h.root}).ID
-	session := h.until(id, event.StageWaiting).Session
+	session := h.until(id, server.StageWaiting).Session
 	host := &inspan.Host{Store: h.remote()}
 	w, err := host.Watch(t.Context(), "last")
 	if err != nil {
@@ -90,13 +90,13 @@ func TestBoardFromElsewhere(t *testing.T) {
 		states[task.Session] = want
 		return task.ID
 	}
-	add(server.Spec{Open: true}, event.StageIdle, running.StandsIdle) // was told nothing yet
-	add(server.Spec{Open: true, Prompt: "say: x"}, event.StageIdle, running.StandsIdle)
-	add(server.Spec{Prompt: "say: x"}, event.StageCompleted, running.StandsDone)
-	add(server.Spec{Prompt: "bash: touch a"}, event.StageWaiting, running.StandsWaiting)
-	gone := add(server.Spec{Open: true}, event.StageIdle, running.StandsFailed)
+	add(server.Spec{Open: true}, server.StageIdle, running.StandsIdle) // was told nothing yet
+	add(server.Spec{Open: true, Prompt: "say: x"}, server.StageIdle, running.StandsIdle)
+	add(server.Spec{Prompt: "say: x"}, server.StageCompleted, running.StandsDone)
+	add(server.Spec{Prompt: "bash: touch a"}, server.StageWaiting, running.StandsWaiting)
+	gone := add(server.Spec{Open: true}, server.StageIdle, running.StandsFailed)
 	h.call("POST", "/api/v1/tasks/"+gone+"/cancel", nil, http.StatusOK, nil)
-	h.until(gone, event.StageCancelled)
+	h.until(gone, server.StageCancelled)
 
 	table := &running.Table{Sessions: h.remote(), Server: h.h.URL}
 	board := table.NewBoard()
@@ -180,7 +180,7 @@ func TestRemoteOfOthers(t *testing.T) {
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode = "ask" })
 	ann, bob := h.identity("ann", "a", server.Operator), h.identity("bob", "b", server.Operator)
 	id := ann.submit(server.Spec{Open: true, Prompt: "bash: echo hi > made"}).ID
-	session := ann.until(id, event.StageWaiting).Session
+	session := ann.until(id, server.StageWaiting).Session
 	if list, err := bob.remote().IDs(t.Context()); err != nil || len(list) != 0 {
 		t.Errorf("bob sees %v, %v", list, err)
 	}

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/inspan/inspan"
-	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/install/config"
 	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/view/words"
@@ -62,7 +61,7 @@ func (c *call) rewind(in wayBack) (rewound, error) {
 	switch {
 	case err != nil:
 		return rewound{}, err
-	case t.Stage != event.StageIdle || t.closed != "" || t.cancelled != "":
+	case t.Stage != StageIdle || t.closed != "" || t.cancelled != "":
 		return rewound{}, Conflict("task %s is %s; a task can be rewound while it is idle", t.ID, t.Stage)
 	case in.Redo && in.To > 0:
 		return rewound{}, Wrong("redo", "to is set too", "one of the two")

@@ -127,7 +127,7 @@ func (c *call) held(t Task, after uint64) (Task, error) {
 		return t, err
 	}
 	now, err := waiting.Wait(t.ID, func(t Task) bool {
-		return over(t.Stage) || t.Spec.Open && t.Stage == event.StageIdle && (stop == 0 || t.Result != nil && t.Result.Seq >= stop)
+		return over(t.Stage) || t.Spec.Open && t.Stage == StageIdle && (stop == 0 || t.Result != nil && t.Result.Seq >= stop)
 	})
 	if errors.Is(err, context.DeadlineExceeded) && c.Err() == nil {
 		return now, nil

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/service/server"
 )
 
@@ -66,7 +65,7 @@ func TestInvocations(t *testing.T) {
 		}
 	}
 	h.call("POST", "/api/v1/tasks/"+first.ID+"/close", nil, http.StatusOK, nil)
-	h.until(first.ID, event.StageCompleted)
+	h.until(first.ID, server.StageCompleted)
 	if again := said("say: anew"); again.ID == first.ID || again.Result.Says != "anew" {
 		t.Errorf("after its end: %+v", again)
 	}

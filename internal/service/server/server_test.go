@@ -21,12 +21,12 @@ import (
 	"time"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/safety/netguard"
-	"github.com/inspan/inspan/internal/testkit"
-
-	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/service/server"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
@@ -39,7 +39,7 @@ func TestTask(t *testing.T) {
 		Prompt:     "bash: echo hi > made; git add made; git -c user.name=a -c user.email=a@b.c commit -qm 'made it'; echo more > left",
 		Repository: &server.Repository{URL: h.repository(), Branch: "work"}, Labels: map[string]string{"ticket": "7"},
 	}
-	task := h.until(h.submit(spec).ID, event.StageCompleted)
+	task := h.until(h.submit(spec).ID, server.StageCompleted)
 	if got := stages(task); got != "submitted queued hydrating running finalizing completed" {
 		t.Errorf("stages %s", got)
 	}
@@ -55,12 +55,12 @@ func TestTask(t *testing.T) {
 	if _, err := os.Stat(task.Workspace); !os.IsNotExist(err) {
 		t.Errorf("the workspace of a completed task stays: %v", err)
 	}
-	kept := h.until(h.submit(server.Spec{Prompt: "bash: echo hi > made", Keep: server.KeepAlways}).ID, event.StageCompleted)
+	kept := h.until(h.submit(server.Spec{Prompt: "bash: echo hi > made", Keep: server.KeepAlways}).ID, server.StageCompleted)
 	if raw, err := os.ReadFile(kept.Workspace + "/made"); err != nil || string(raw) != "hi\n" {
 		t.Errorf("a workspace that is to stay holds %q, %v", raw, err)
 	}
 	spec = server.Spec{Prompt: "x", Repository: &server.Repository{URL: "file://" + h.root + "/repo", Ref: "none"}}
-	if task := h.until(h.submit(spec).ID, event.StageFailed); !strings.Contains(task.Why, "git clone") {
+	if task := h.until(h.submit(spec).ID, server.StageFailed); !strings.Contains(task.Why, "git clone") {
 		t.Errorf("a clone of a branch that is not there: %q", task.Why)
 	}
 }
@@ -76,7 +76,7 @@ func TestEvidenceRunsNothing(t *testing.T) {
 			"git -c user.name=a -c user.email=a@b.c commit -qm x; rm -f " + mark + "; echo 2 > made",
 		Repository: &server.Repository{URL: h.repository()},
 	}
-	e := h.until(h.submit(spec).ID, event.StageCompleted).Result.Evidence
+	e := h.until(h.submit(spec).ID, server.StageCompleted).Result.Evidence
 	if _, err := os.Stat(mark); err == nil || !strings.Contains(e.Problem, "filter.*.clean, which is not known to be harmless") {
 		t.Errorf("a program of the workspace ran: %v; evidence %+v", err == nil, e)
 	}
@@ -86,7 +86,7 @@ func TestEvidenceRunsNothing(t *testing.T) {
 func TestContract(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Options.MaxTurns, s.Contract = 3, "Rule of the house." })
-	task := h.until(h.submit(server.Spec{Prompt: "bash: true", MaxTurns: 1}).ID, event.StageFailed)
+	task := h.until(h.submit(server.Spec{Prompt: "bash: true", MaxTurns: 1}).ID, server.StageFailed)
 	if !strings.HasPrefix(task.Why, "max_turns") {
 		t.Errorf("why %q", task.Why)
 	}
@@ -250,7 +250,7 @@ func TestTwice(t *testing.T) {
 	if status, other := send(bob, "bash: true"); status != 201 || id(other) == id(first) {
 		t.Errorf("somebody else's key: %d %s", status, other)
 	}
-	h.until(id(first), event.StageCompleted)
+	h.until(id(first), server.StageCompleted)
 	h.close()
 	h.open()
 	if status, again := send(h, "bash: true"); status != 201 || id(again) != id(first) {
@@ -278,16 +278,16 @@ func TestCancel(t *testing.T) {
 	queued := h.submit(server.Spec{Prompt: "bash: true"})
 	for _, id := range []string{queued.ID, works.ID} {
 		h.call("POST", "/api/v1/tasks/"+id+"/cancel", nil, http.StatusOK, nil)
-		if task := h.until(id, event.StageCancelled); !strings.HasSuffix(stages(task), "cancelled") {
+		if task := h.until(id, server.StageCancelled); !strings.HasSuffix(stages(task), "cancelled") {
 			t.Errorf("stages %s", stages(task))
 		}
 	}
 	h.call("POST", "/api/v1/tasks/"+works.ID+"/cancel", nil, http.StatusOK, nil) // again changes nothing
-	late := h.until(h.submit(server.Spec{Prompt: h.slow("b"), Folder: h.root, Timeout: 1}).ID, event.StageTimedOut)
+	late := h.until(h.submit(server.Spec{Prompt: h.slow("b"), Folder: h.root, Timeout: 1}).ID, server.StageTimedOut)
 	if late.Why != "its time limit was reached" || strings.Contains(h.read("b"), "over") {
 		t.Errorf("%s: %s, %q", late.Stage, late.Why, h.read("b"))
 	}
-	if next := h.until(h.submit(server.Spec{Prompt: "bash: true"}).ID, event.StageCompleted); next.Session == "" {
+	if next := h.until(h.submit(server.Spec{Prompt: "bash: true"}).ID, server.StageCompleted); next.Session == "" {
 		t.Error("the place of a task that ended stays taken")
 	}
 }
@@ -303,8 +303,8 @@ func TestRestart(t *testing.T) {
 	h.close()
 	h.open()
 	h.release("a")
-	h.until(queued.ID, event.StageCompleted)
-	h.until(works.ID, event.StageCompleted)
+	h.until(queued.ID, server.StageCompleted)
+	h.until(works.ID, server.StageCompleted)
 	if got := h.read("done"); got != "one\nqueued\n" {
 		t.Errorf("done holds %q", got)
 	}
@@ -339,7 +339,7 @@ func TestDrain(t *testing.T) {
 	}
 	h.close()
 	h.open()
-	h.until(works.ID, event.StageCompleted)
+	h.until(works.ID, server.StageCompleted)
 	if got := h.read("a") + h.read("done"); got != "ran\nover\ntwo\n" {
 		t.Errorf("a and done hold %q", got)
 	}
@@ -355,7 +355,7 @@ func TestEndingIsSaid(t *testing.T) {
 		"no task":        {func(*house) {}, false},
 		"a running call": {func(h *house) { h.submit(server.Spec{Prompt: h.slow("a"), Folder: h.root}); h.appears("a", "ran") }, true},
 		"a question": {func(h *house) {
-			h.until(h.submit(server.Spec{Prompt: "bash: true", Ask: []string{"bash"}}).ID, event.StageWaiting)
+			h.until(h.submit(server.Spec{Prompt: "bash: true", Ask: []string{"bash"}}).ID, server.StageWaiting)
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -406,7 +406,7 @@ func TestPing(t *testing.T) {
 		t.Error(got)
 	}
 	h.release("a")
-	h.until(task.ID, event.StageCompleted)
+	h.until(task.ID, server.StageCompleted)
 }
 
 // seen are the numbers of the events of a stream, and the kinds of those without one.
@@ -468,7 +468,7 @@ func TestStream(t *testing.T) {
 	h.appears("a", "ran")
 	early := h.follow(path, "", 5, "")
 	h.release("a")
-	h.until(task.ID, event.StageCompleted)
+	h.until(task.ID, server.StageCompleted)
 	all := h.follow(path, "", 0, "stopped")
 	for i, seq := range all.seqs {
 		if seq != uint64(i)+1 {
@@ -512,7 +512,7 @@ func TestLive(t *testing.T) {
 	if s.last != "stopped" || len(s.transient) == 0 {
 		t.Errorf("%+v", s)
 	}
-	h.until(task.ID, event.StageCompleted)
+	h.until(task.ID, server.StageCompleted)
 }
 
 // TestMode checks that a task may be allowed less than the server's tasks, not more.
@@ -554,7 +554,7 @@ func TestElsewhere(t *testing.T) {
 	h := newHouse(t, nil)
 	task := h.submit(server.Spec{Prompt: h.slow("a"), Folder: h.root})
 	h.appears("a", "ran")
-	id, sessions := h.until(task.ID, event.StageRunning).Session, h.s.Sessions
+	id, sessions := h.until(task.ID, server.StageRunning).Session, h.s.Sessions
 	h.close()
 	log, err := sessions.Open(t.Context(), id)
 	if err != nil {
@@ -564,14 +564,14 @@ func TestElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.open()
-	h.until(h.submit(server.Spec{Prompt: "bash: true"}).ID, event.StageCompleted) // by now the other was tried
-	if now := h.task(task.ID); now.Stage != event.StageRunning {
+	h.until(h.submit(server.Spec{Prompt: "bash: true"}).ID, server.StageCompleted) // by now the other was tried
+	if now := h.task(task.ID); now.Stage != server.StageRunning {
 		t.Errorf("stage %s: %s", now.Stage, now.Why)
 	}
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-	h.until(task.ID, event.StageCompleted)
+	h.until(task.ID, server.StageCompleted)
 }
 
 // TestOpensInTurn checks that sessions are opened one at a time, however many tasks may work: requests to the
@@ -607,7 +607,7 @@ func TestOpensInTurn(t *testing.T) {
 		ids = append(ids, h.submit(server.Spec{Prompt: "say: done"}).ID)
 	}
 	for _, id := range ids {
-		h.until(id, event.StageCompleted)
+		h.until(id, server.StageCompleted)
 	}
 	if most != 1 {
 		t.Errorf("%d sessions were opened at the same time", most)
@@ -634,7 +634,7 @@ func TestWhoActs(t *testing.T) {
 		}
 	})
 	const look = "bash: echo $INSPAN_SESSION/$INSPAN_AGENT/$INSPAN_PARENT/$INSPAN_LEAD"
-	task := h.until(h.submit(server.Spec{Keep: server.KeepAlways, Prompt: look + "\ncall: spawn_agent {\"task\":\"" + look + "\"}"}).ID, event.StageCompleted)
+	task := h.until(h.submit(server.Spec{Keep: server.KeepAlways, Prompt: look + "\ncall: spawn_agent {\"task\":\"" + look + "\"}"}).ID, server.StageCompleted)
 	said := func(path, key, id string) (list []map[string]any) {
 		raw, err := os.ReadFile(path)
 		if err != nil {
@@ -657,7 +657,7 @@ func TestWhoActs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range ids {
-		if !store.InFamily(task.Session, id) {
+		if !kin.In(task.Session, id) {
 			continue
 		}
 		seen++
@@ -674,7 +674,7 @@ func TestWhoActs(t *testing.T) {
 				printed += b.Parts.Text()
 			}
 		}
-		kind, parent := "", store.Parent(id)
+		kind, parent := "", kin.Parent(id)
 		own, theirs := said(ours, "session", id), said(claude, "session_id", task.Session)
 		theirs = slices.DeleteFunc(theirs, func(m map[string]any) bool {
 			return parent == "" && m["agent_id"] != nil || parent != "" && m["agent_id"] != id

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/view/cost"
 	"github.com/inspan/inspan/internal/view/transcript"
@@ -52,7 +53,7 @@ func (v *Visit) owner(session string) (Task, error) {
 
 // lists is owner for a session that is known to exist.
 func (v *Visit) lists(session string) (Task, error) {
-	for at := session; at != ""; at = store.Parent(at) {
+	for at := session; at != ""; at = kin.Parent(at) {
 		if t, known := v.book.taskOf(at); known && v.who.sees(t.Tenant, t.place) && (!v.Ours || !t.left()) {
 			return t, nil
 		}
@@ -335,7 +336,7 @@ func (c *call) spend(in one) (cost.Report, error) {
 
 // worksFor reports whether a session works for another, directly or not.
 func worksFor(id, other string) bool {
-	for at := store.Parent(id); at != ""; at = store.Parent(at) {
+	for at := kin.Parent(id); at != ""; at = kin.Parent(at) {
 		if at == other {
 			return true
 		}

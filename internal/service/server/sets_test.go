@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/service/server"
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/tool"
@@ -21,7 +20,7 @@ func (h *house) asksForThree() (id string, list []server.Approval) {
 		list = slices.DeleteFunc(h.approvals(), func(a server.Approval) bool { return a.Task != id })
 		return len(list) == 3
 	})
-	h.until(id, event.StageWaiting)
+	h.until(id, server.StageWaiting)
 	if !slices.Equal(list[0].With, []uint64{list[1].Seq, list[2].Seq}) ||
 		!slices.Equal(list[2].With, []uint64{list[0].Seq, list[1].Seq}) {
 		h.t.Fatalf("%+v", list)
@@ -40,7 +39,7 @@ func TestApprovalOfASet(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, filling)
 	other := h.submit(server.Spec{Prompt: "bash: touch x", Folder: h.root, Mode: tool.ModeAsk}).ID
-	h.until(other, event.StageWaiting)
+	h.until(other, server.StageWaiting)
 	id, list := h.asksForThree()
 	post := func(a server.Approval, status int, body map[string]any) {
 		t.Helper()
@@ -59,7 +58,7 @@ func TestApprovalOfASet(t *testing.T) {
 		t.Fatal("something was written")
 	}
 	post(list[0], http.StatusOK, map[string]any{"decision": "allow", "seq": list[0].Seq, "also": list[0].With})
-	h.until(id, event.StageCompleted)
+	h.until(id, server.StageCompleted)
 	if got := h.read("a") + h.read("b") + h.read("c"); got != "123" {
 		t.Errorf("wrote %q", got)
 	}
@@ -87,7 +86,7 @@ func TestPageOfASet(t *testing.T) {
 	h.call("POST", "/api/v1/sessions/"+q.Session+"/events", map[string]any{
 		"kind": "decided", "body": map[string]any{"call": q.ID, "question": q.Seq, "also": q.With, "allow": false, "reason": "no"},
 	}, http.StatusOK, nil)
-	h.until(id, event.StageCompleted)
+	h.until(id, server.StageCompleted)
 	if len(h.approvals()) != 0 || h.read("a")+h.read("b")+h.read("c") != "" {
 		t.Errorf("%+v", h.approvals())
 	}
@@ -106,7 +105,7 @@ func TestSetByItsID(t *testing.T) {
 			t.Fatalf("%d %s", status, text)
 		}
 	}
-	h.until(id, event.StageCompleted)
+	h.until(id, server.StageCompleted)
 	if got := h.read("a") + h.read("b") + h.read("c"); got != "123" {
 		t.Errorf("wrote %q", got)
 	}

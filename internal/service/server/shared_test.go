@@ -86,7 +86,7 @@ func TestAmong(t *testing.T) {
 		t.Fatalf("the second server stands by for %q, want %q", leader, one.h.URL)
 	}
 	made := two.submit(server.Spec{Prompt: "say: hello"})
-	if got := two.until(made.ID, event.StageCompleted); got.Result.Says != "hello" {
+	if got := two.until(made.ID, server.StageCompleted); got.Result.Says != "hello" {
 		t.Errorf("the task says %q", got.Result.Says)
 	}
 	for _, tc := range []struct {
@@ -115,7 +115,7 @@ func TestAmong(t *testing.T) {
 	if leader := <-two.stands; leader != "" {
 		t.Fatalf("the second server stands by for %q", leader)
 	}
-	two.until(two.submit(server.Spec{Prompt: "say: again"}).ID, event.StageCompleted)
+	two.until(two.submit(server.Spec{Prompt: "say: again"}).ID, server.StageCompleted)
 }
 
 // TestJoins has a server without an owner's token. If it is the first of all, it makes one. Otherwise it joins the others:
@@ -137,12 +137,12 @@ func TestJoins(t *testing.T) {
 	<-two.stands
 	one.token = strings.TrimSpace(string(raw))
 	two.token = one.token
-	two.until(two.submit(server.Spec{Prompt: "say: by the other"}).ID, event.StageCompleted)
+	two.until(two.submit(server.Spec{Prompt: "say: by the other"}).ID, server.StageCompleted)
 	one.end()
 	if leader := <-two.stands; leader != "" {
 		t.Fatalf("the second server stands by for %q", leader)
 	}
-	two.until(two.submit(server.Spec{Prompt: "say: hello"}).ID, event.StageCompleted)
+	two.until(two.submit(server.Spec{Prompt: "say: hello"}).ID, server.StageCompleted)
 	for _, token := range []string{"nobodys", "", first} {
 		req := two.request(t.Context(), "GET", "/api/v1/tasks", nil)
 		req.Header.Set("Authorization", "Bearer "+token)
@@ -414,34 +414,34 @@ func TestEngine(t *testing.T) {
 		}
 	})
 
-	got := h.until(h.submit(server.Spec{Prompt: "bash: echo one > made\nsay: done", Keep: server.KeepAlways}).ID, event.StageCompleted)
+	got := h.until(h.submit(server.Spec{Prompt: "bash: echo one > made\nsay: done", Keep: server.KeepAlways}).ID, server.StageCompleted)
 	if text, err := os.ReadFile(filepath.Join(h.dir, "tasks", got.ID, "made")); err != nil || string(text) != "one\n" {
 		t.Errorf("the worker left %q, %v", text, err)
 	}
 
 	asks := h.submit(server.Spec{Prompt: "call: ask_user {\"question\":\"Which?\"}\nsay: done"})
-	h.until(asks.ID, event.StageWaiting)
+	h.until(asks.ID, server.StageWaiting)
 	h.call("POST", "/api/v1/approvals/"+asks.ID+"/"+h.openQuestion(asks.ID), map[string]any{"decision": "allow", "answer": "this"}, http.StatusOK, nil)
-	h.until(asks.ID, event.StageCompleted)
+	h.until(asks.ID, server.StageCompleted)
 	if heard := e.yes.Load(); heard != 1 {
 		t.Errorf("the engine has heard of %d decisions", heard)
 	}
 
 	open := h.submit(server.Spec{Prompt: "say: first", Open: true})
-	h.until(open.ID, event.StageIdle)
+	h.until(open.ID, server.StageIdle)
 	h.call("POST", "/api/v1/tasks/"+open.ID+"/messages", map[string]any{"text": "say: second"}, http.StatusOK, nil)
 	h.when(open.ID, "at the second answer", func(task server.Task) bool {
-		return task.Stage == event.StageIdle && task.Result != nil && task.Result.Says == "second"
+		return task.Stage == server.StageIdle && task.Result != nil && task.Result.Says == "second"
 	})
 	h.call("POST", "/api/v1/tasks/"+open.ID+"/close", nil, http.StatusOK, nil)
-	h.until(open.ID, event.StageCompleted)
+	h.until(open.ID, server.StageCompleted)
 
 	long := h.submit(server.Spec{Prompt: "bash: sleep 60\nsay: done"})
-	h.until(long.ID, event.StageRunning)
+	h.until(long.ID, server.StageRunning)
 	h.call("POST", "/api/v1/tasks/"+long.ID+"/cancel", nil, http.StatusOK, nil)
-	h.until(long.ID, event.StageCancelled)
+	h.until(long.ID, server.StageCancelled)
 	late := h.submit(server.Spec{Prompt: "bash: sleep 60\nsay: done", Timeout: 1})
-	if got := h.until(late.ID, event.StageTimedOut); !strings.Contains(got.Why, "time") {
+	if got := h.until(late.ID, server.StageTimedOut); !strings.Contains(got.Why, "time") {
 		t.Errorf("a task without time ends as %q", got.Why)
 	}
 }
@@ -451,11 +451,11 @@ func TestStuck(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Engine = engine{woken: make(chan string, 100), stuck: "the volume is gone"} })
 	stuck := h.submit(server.Spec{Prompt: "say: done"})
-	if got := h.until(stuck.ID, event.StageWaiting); got.Why != "workers: the volume is gone" {
+	if got := h.until(stuck.ID, server.StageWaiting); got.Why != "workers: the volume is gone" {
 		t.Errorf("it waits for %q", got.Why)
 	}
 	h.call("POST", "/api/v1/tasks/"+stuck.ID+"/cancel", nil, http.StatusOK, nil)
-	h.until(stuck.ID, event.StageCancelled)
+	h.until(stuck.ID, server.StageCancelled)
 }
 
 // TestWorkspaceGone checks that no agent works in an empty folder in place of its workspace.
@@ -463,12 +463,12 @@ func TestWorkspaceGone(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	open := h.submit(server.Spec{Prompt: "say: first", Open: true})
-	h.until(open.ID, event.StageIdle)
+	h.until(open.ID, server.StageIdle)
 	if err := os.RemoveAll(filepath.Join(h.dir, "tasks", open.ID)); err != nil {
 		t.Fatal(err)
 	}
 	h.call("POST", "/api/v1/tasks/"+open.ID+"/messages", map[string]any{"text": "say: second"}, http.StatusOK, nil)
-	if got := h.until(open.ID, event.StageFailed); !strings.Contains(got.Why, "the workspace of task "+open.ID+" is not here") {
+	if got := h.until(open.ID, server.StageFailed); !strings.Contains(got.Why, "the workspace of task "+open.ID+" is not here") {
 		t.Errorf("it has failed: %q", got.Why)
 	}
 }
@@ -492,12 +492,12 @@ func TestFree(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	open := h.submit(server.Spec{Prompt: "say: first", Open: true})
-	idle := h.until(open.ID, event.StageIdle)
+	idle := h.until(open.ID, server.StageIdle)
 	if err := server.Free(t.Context(), h.s.Sessions, idle.Session); err == nil || !strings.Contains(err.Error(), open.ID) {
 		t.Errorf("the session of an idle task: %v", err)
 	}
 	h.call("POST", "/api/v1/tasks/"+open.ID+"/close", nil, http.StatusOK, nil)
-	h.until(open.ID, event.StageCompleted)
+	h.until(open.ID, server.StageCompleted)
 	if err := server.Free(t.Context(), h.s.Sessions, idle.Session); err != nil {
 		t.Errorf("the session of a task that is over: %v", err)
 	}

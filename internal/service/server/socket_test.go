@@ -9,7 +9,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/service/server"
 )
 
 // socket opens a conversation over a WebSocket.
@@ -96,7 +96,7 @@ func TestSocket(t *testing.T) {
 	send(conn, `{"prompt":"say: once"}`)
 	h.heard(conn, "stopped")
 	_ = conn.CloseNow()
-	h.until(h.tasks()[0].ID, event.StageCompleted)
+	h.until(h.tasks()[0].ID, server.StageCompleted)
 
 	if status, body := h.do(h.request(t.Context(), "GET", "/ws", nil)); status/100 != 4 {
 		t.Errorf("no WebSocket: %d %s", status, body)

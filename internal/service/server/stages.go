@@ -6,26 +6,41 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
+// Stages of a task, in order. The last four are final.
+const (
+	StageSubmitted  event.Stage = "submitted"  // it was admitted
+	StageQueued     event.Stage = "queued"     // it waits for its turn
+	StageHydrating  event.Stage = "hydrating"  // its workspace and context are being prepared
+	StageRunning    event.Stage = "running"    // its agent works
+	StageWaiting    event.Stage = "waiting"    // its agent waits for a decision
+	StageIdle       event.Stage = "idle"       // its agent has nothing left to do, and accepts messages
+	StageFinalizing event.Stage = "finalizing" // evidence is collected and the workspace is removed
+	StageCompleted  event.Stage = "completed"
+	StageFailed     event.Stage = "failed"
+	StageCancelled  event.Stage = "cancelled"
+	StageTimedOut   event.Stage = "timed_out"
+)
+
 // follow returns the stages that may follow one. A task in a stage that is not final can also be cancelled,
 // fail, and run out of time. After a crash, the next server repeats the stage that it finds.
 func follow(from event.Stage) []event.Stage {
 	switch from {
 	case "":
-		return []event.Stage{event.StageSubmitted}
-	case event.StageSubmitted:
-		return []event.Stage{event.StageQueued}
-	case event.StageQueued:
-		return []event.Stage{event.StageHydrating}
-	case event.StageHydrating:
-		return []event.Stage{event.StageRunning, event.StageIdle}
-	case event.StageRunning:
-		return []event.Stage{event.StageWaiting, event.StageIdle, event.StageFinalizing}
-	case event.StageWaiting:
-		return []event.Stage{event.StageRunning, event.StageIdle, event.StageFinalizing}
-	case event.StageIdle:
-		return []event.Stage{event.StageRunning, event.StageWaiting, event.StageFinalizing}
-	case event.StageFinalizing:
-		return []event.Stage{event.StageCompleted}
+		return []event.Stage{StageSubmitted}
+	case StageSubmitted:
+		return []event.Stage{StageQueued}
+	case StageQueued:
+		return []event.Stage{StageHydrating}
+	case StageHydrating:
+		return []event.Stage{StageRunning, StageIdle}
+	case StageRunning:
+		return []event.Stage{StageWaiting, StageIdle, StageFinalizing}
+	case StageWaiting:
+		return []event.Stage{StageRunning, StageIdle, StageFinalizing}
+	case StageIdle:
+		return []event.Stage{StageRunning, StageWaiting, StageFinalizing}
+	case StageFinalizing:
+		return []event.Stage{StageCompleted}
 	}
 	return nil
 }
@@ -33,15 +48,15 @@ func follow(from event.Stage) []event.Stage {
 // stages returns all stages.
 func stages() []event.Stage {
 	return []event.Stage{
-		event.StageSubmitted, event.StageQueued, event.StageHydrating, event.StageRunning, event.StageWaiting, event.StageIdle,
-		event.StageFinalizing, event.StageCompleted, event.StageFailed, event.StageCancelled, event.StageTimedOut,
+		StageSubmitted, StageQueued, StageHydrating, StageRunning, StageWaiting, StageIdle,
+		StageFinalizing, StageCompleted, StageFailed, StageCancelled, StageTimedOut,
 	}
 }
 
 // over reports whether a stage is final.
 func over(s event.Stage) bool {
 	switch s {
-	case event.StageCompleted, event.StageFailed, event.StageCancelled, event.StageTimedOut:
+	case StageCompleted, StageFailed, StageCancelled, StageTimedOut:
 		return true
 	}
 	return false
@@ -49,7 +64,7 @@ func over(s event.Stage) bool {
 
 // may reports whether a task may go from one stage to another.
 func may(from, to event.Stage) bool {
-	if next := follow(from); len(next) > 0 && from != "" && over(to) && to != event.StageCompleted {
+	if next := follow(from); len(next) > 0 && from != "" && over(to) && to != StageCompleted {
 		return true
 	}
 	return slices.Contains(follow(from), to)

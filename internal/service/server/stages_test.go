@@ -9,16 +9,16 @@ import (
 // TestStages checks which moves there are, and that every stage has a way to each end.
 func TestStages(t *testing.T) {
 	all := []event.Stage{
-		event.StageSubmitted, event.StageQueued, event.StageHydrating, event.StageRunning, event.StageWaiting, event.StageIdle,
-		event.StageFinalizing,
-		event.StageCompleted, event.StageFailed, event.StageCancelled, event.StageTimedOut,
+		StageSubmitted, StageQueued, StageHydrating, StageRunning, StageWaiting, StageIdle,
+		StageFinalizing,
+		StageCompleted, StageFailed, StageCancelled, StageTimedOut,
 	}
 	for _, from := range all {
 		for _, to := range all {
 			if over(from) && may(from, to) {
 				t.Errorf("%s is not the end: %s follows", from, to)
 			}
-			if !over(from) && over(to) && to != event.StageCompleted && !may(from, to) {
+			if !over(from) && over(to) && to != StageCompleted && !may(from, to) {
 				t.Errorf("%s can't become %s", from, to)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -135,12 +136,12 @@ func (t *Task) rests(now time.Time) (left time.Duration, ok bool) {
 	if t.Spec.IdleTimeout > 0 {
 		left = min(left, t.moved.Add(time.Duration(t.Spec.IdleTimeout)*time.Second).Sub(now))
 	}
-	return left, t.Stage == event.StageIdle && t.cancelled == "" && t.closed == "" && left > 0
+	return left, t.Stage == StageIdle && t.cancelled == "" && t.closed == "" && left > 0
 }
 
 // light reports whether work on the task takes no slot, or only briefly.
 func (t *Task) light() bool {
-	return t.cancelled != "" || t.Stage == event.StageWaiting && t.Why == ""
+	return t.cancelled != "" || t.Stage == StageWaiting && t.Why == ""
 }
 
 // copied returns a copy of the task that the caller may keep.
@@ -276,8 +277,8 @@ func (s *Server) checkFolder(field, folder string) error {
 		return nil
 	}
 	real, err := filepath.EvalSymlinks(folder)
-	if err != nil || !filepath.IsAbs(folder) || tool.Inside(s.Dir, real) ||
-		!slices.ContainsFunc(s.Folders, func(f string) bool { return tool.Inside(f, real) }) {
+	if err != nil || !filepath.IsAbs(folder) || text.Inside(s.Dir, real) ||
+		!slices.ContainsFunc(s.Folders, func(f string) bool { return text.Inside(f, real) }) {
 		if len(s.Folders) == 0 {
 			return Wrong(field, "this server allows no folders of its machine", "a repository to clone")
 		}

@@ -77,7 +77,7 @@ func (c *Visit) submitted(prefix string, spec Spec, said any, beside *event.Reco
 			return err
 		}
 		err := e.write(ofTask, t.ID, t)
-		e.bodies = append(e.bodies, event.Staged{Task: t.ID, Stage: event.StageSubmitted, By: c.who.name})
+		e.bodies = append(e.bodies, event.Staged{Task: t.ID, Stage: StageSubmitted, By: c.who.name})
 		if beside != nil {
 			beside.ID = t.ID
 			e.bodies = append(e.bodies, *beside)

@@ -4,9 +4,9 @@ import (
 	"errors"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/view/team"
 	"github.com/inspan/inspan/internal/view/words"
-	"github.com/inspan/inspan/store"
 )
 
 // team returns who works for a session, and their tasks.
@@ -56,7 +56,7 @@ func (c *call) assign(in assignment) (sent, error) {
 // tellMember appends an input to the session of an agent that works for another: words for it, or an interrupt. Only one
 // that works or is idle reads them. Its questions are those of the session that it works for.
 func (c *call) tellMember(id string, input event.Body) (uint64, error) {
-	lead := store.Parent(id)
+	lead := kin.Parent(id)
 	switch input.(type) {
 	case event.Steered, event.Cancelled:
 	default:

@@ -21,7 +21,7 @@ func TestTeam(t *testing.T) {
 	ann, bob := h.identity("ann", "red", server.Operator), h.identity("bob", "blue", server.Operator)
 	viewer := h.identity("vic", "red", server.Viewer)
 	task := ann.until(ann.submit(server.Spec{Open: true, Prompt: `call: spawn_agent {"name":"scout","task":"say: found it"}` + "\n" +
-		`call: team {"action":"add_task","text":"paint it","check":"make paint"}`}).ID, event.StageIdle)
+		`call: team {"action":"add_task","text":"paint it","check":"make paint"}`}).ID, server.StageIdle)
 	at := "/api/v1/sessions/" + task.Session + "/team"
 	look := func() (b team.Board) {
 		viewer.call("GET", at, nil, http.StatusOK, &b)
@@ -72,7 +72,7 @@ func TestTeam(t *testing.T) {
 		}
 		return false
 	})
-	ann.until(task.ID, event.StageIdle)
+	ann.until(task.ID, server.StageIdle)
 	ann.call("POST", "/api/v1/tasks/"+task.ID+"/close", nil, http.StatusOK, nil)
-	ann.until(task.ID, event.StageCompleted)
+	ann.until(task.ID, server.StageCompleted)
 }

@@ -24,13 +24,13 @@ func TestTravel(t *testing.T) {
 	h := newHouse(t, (*server.Server).Travel)
 	folder := func(task server.Task) string { return filepath.Join(h.dir, "tasks", task.ID) }
 	open := h.submit(server.Spec{Prompt: "bash: echo one > made\nsay: first", Open: true, Keep: server.KeepAlways})
-	open = h.until(open.ID, event.StageIdle)
+	open = h.until(open.ID, server.StageIdle)
 	if err := os.RemoveAll(folder(open)); err != nil {
 		t.Fatal(err)
 	}
 	h.call("POST", "/api/v1/tasks/"+open.ID+"/messages", map[string]any{"text": "bash: cat made >> made2\nsay: second"}, http.StatusOK, nil)
 	h.when(open.ID, "at the second answer", func(task server.Task) bool {
-		return task.Stage == event.StageIdle && task.Result != nil && task.Result.Says == "second"
+		return task.Stage == server.StageIdle && task.Result != nil && task.Result.Says == "second"
 	})
 	if text, err := os.ReadFile(filepath.Join(folder(open), "made2")); err != nil || string(text) != "one\n" {
 		t.Errorf("in the folder that was made anew: %q, %v", text, err)
@@ -50,7 +50,7 @@ func TestTravel(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.call("POST", "/api/v1/tasks/"+open.ID+"/close", nil, http.StatusOK, nil)
-	h.until(open.ID, event.StageCompleted)
+	h.until(open.ID, server.StageCompleted)
 	if _, err := os.Stat(filepath.Join(folder(open), "made2")); err != nil {
 		t.Error("the workspace that was to stay:", err)
 	}
@@ -63,7 +63,7 @@ func TestTravel(t *testing.T) {
 	}
 
 	gone := h.submit(server.Spec{Prompt: "bash: echo one > made\nsay: done"})
-	gone = h.until(gone.ID, event.StageCompleted)
+	gone = h.until(gone.ID, server.StageCompleted)
 	if held, err := h.s.Carry.Held(t.Context(), gone.Session); err != nil || held != 0 {
 		t.Errorf("behind its end, the state of a task holds %d bytes, %v", held, err)
 	}
@@ -81,7 +81,7 @@ func TestTravelIsFollowed(t *testing.T) {
 		managed.Join(s)
 	})
 	open := h.submit(server.Spec{Prompt: "say: first", Open: true})
-	open = h.until(open.ID, event.StageIdle)
+	open = h.until(open.ID, server.StageIdle)
 	var kinds []string
 	events, err := h.s.Sessions.Open(t.Context(), open.Session)
 	if err != nil {
@@ -116,7 +116,7 @@ func TestTravelIsClosed(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, (*server.Server).Travel)
 	open := h.submit(server.Spec{Prompt: "bash: echo one > made\nsay: first", Open: true})
-	open = h.until(open.ID, event.StageIdle)
+	open = h.until(open.ID, server.StageIdle)
 	log, err := h.s.Sessions.Open(t.Context(), open.Session)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestTravelIsClosed(t *testing.T) {
 	}
 	h.call("POST", "/api/v1/tasks/"+open.ID+"/messages", map[string]any{"text": ask.String() + "say: second"}, http.StatusOK, nil)
 	h.when(open.ID, "at the second answer", func(task server.Task) bool {
-		return task.Stage == event.StageIdle && task.Result != nil && task.Result.Says == "second"
+		return task.Stage == server.StageIdle && task.Result != nil && task.Result.Says == "second"
 	})
 	refused := 0
 	for e, err := range log.Read(t.Context(), 0) {
@@ -176,7 +176,7 @@ func TestFleeting(t *testing.T) {
 	})
 	work := func(prompt string) string {
 		id := h.submit(server.Spec{Prompt: prompt + "\nsay: done", Keep: server.KeepAlways}).ID
-		h.until(id, event.StageCompleted)
+		h.until(id, server.StageCompleted)
 		return filepath.Join(h.dir, "tasks", id)
 	}
 	pinned, small := work("bash: head -c 2000 /dev/zero > big"), work("bash: echo x > small")
@@ -195,7 +195,7 @@ func TestTravelIsApart(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, (*server.Server).Travel)
 	open := h.submit(server.Spec{Prompt: "bash: echo one > .env\nsay: first", Open: true})
-	open = h.until(open.ID, event.StageIdle)
+	open = h.until(open.ID, server.StageIdle)
 	h.call("POST", "/api/v1/tasks", server.Spec{Prompt: "say: x", Beside: open.ID}, http.StatusBadRequest, nil)
 	log, err := h.s.Sessions.Open(t.Context(), open.Session)
 	if err != nil {
@@ -220,7 +220,7 @@ func TestTravelIsApart(t *testing.T) {
 		h.call("GET", "/api/v1/sessions/"+open.Session+"/blobs/"+name, nil, http.StatusNotFound, nil)
 	}
 	h.call("POST", "/api/v1/tasks/"+open.ID+"/close", nil, http.StatusOK, nil)
-	h.until(open.ID, event.StageCompleted)
+	h.until(open.ID, server.StageCompleted)
 	if list := names(); len(list) > 0 {
 		t.Errorf("behind the end there are %q", list)
 	}
@@ -231,15 +231,15 @@ func TestTravelLacksRoom(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, (*server.Server).Travel)
 	open := h.submit(server.Spec{Prompt: "bash: echo one > made\nsay: first", Open: true})
-	open = h.until(open.ID, event.StageIdle)
+	open = h.until(open.ID, server.StageIdle)
 	if err := os.RemoveAll(filepath.Join(h.dir, "tasks", open.ID)); err != nil {
 		t.Fatal(err)
 	}
 	h.s.Carry.Spare = 1 << 60
 	h.call("POST", "/api/v1/tasks/"+open.ID+"/messages", map[string]any{"text": "bash: cat made\nsay: second"}, http.StatusOK, nil)
 	h.when(open.ID, "waiting for room", func(task server.Task) bool {
-		return task.Stage == event.StageWaiting && strings.Contains(task.Why, "has room for 0")
+		return task.Stage == server.StageWaiting && strings.Contains(task.Why, "has room for 0")
 	})
 	other := h.submit(server.Spec{Prompt: "say: done"})
-	h.until(other.ID, event.StageCompleted)
+	h.until(other.ID, server.StageCompleted)
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/store"
 )
 
@@ -37,7 +36,7 @@ func (s *Server) try(ctx context.Context, r *Remote, spec Spec) (Task, error) {
 	if err != nil {
 		return t, err
 	}
-	if t, err = r.await(ctx, t.ID, func(t Task) bool { return over(t.Stage) }); err == nil && t.Stage != event.StageCompleted {
+	if t, err = r.await(ctx, t.ID, func(t Task) bool { return over(t.Stage) }); err == nil && t.Stage != StageCompleted {
 		err = fmt.Errorf("task %s is %s: %s", t.ID, t.Stage, t.Why)
 	}
 	return t, err

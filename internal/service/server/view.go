@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/view/transcript"
@@ -169,7 +170,7 @@ func (v *view) now() (shownNow, error) {
 		v.task = t
 	}
 	out := shownNow{
-		Session: v.session, Task: v.task.ID, Stage: v.task.Stage, Parent: store.Parent(v.session),
+		Session: v.session, Task: v.task.ID, Stage: v.task.Stage, Parent: kin.Parent(v.session),
 		Title: words.OneLine(cmp.Or(f.Session.Title, v.task.Spec.Title, v.first()), 200), Root: text.Visible(f.Session.Root), Model: text.Visible(f.Session.Route), Effort: f.Session.Effort, Mode: f.Session.Mode, Seq: f.Seq,
 		Busy: f.Run.Busy, Began: f.Run.Began, Turns: f.Spent.Turns, Calls: f.Spent.Calls, Cost: f.Spent.Cost, Unpriced: f.Spent.Unpriced,
 		Prompt: f.Spent.Prompt.Prompt(), Window: f.Session.Window, Todo: f.Todo, Files: f.Files, Thinking: text.VisibleLines(f.Now.Thinking),

@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/safety/netguard"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
@@ -186,7 +187,7 @@ func (v *Visit) Respec(id string, f func(*Spec)) error {
 	if err := v.check(v, v.who.tenant, t.Spec); err != nil {
 		return err
 	}
-	if t.Stage != event.StageIdle {
+	if t.Stage != StageIdle {
 		return Conflict("task %s is %s; it can be changed only while it is idle", t.ID, t.Stage)
 	}
 	raw, err := json.Marshal(t.Spec)
@@ -213,7 +214,7 @@ func (v *Visit) tell(id string, input event.Body) (uint64, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case t.Session == "" || over(t.Stage) || t.Stage == event.StageFinalizing || t.closed != "":
+	case t.Session == "" || over(t.Stage) || t.Stage == StageFinalizing || t.closed != "":
 		return 0, Conflict("task %s is %s and accepts no messages", t.ID, t.Stage)
 	}
 	seq, err := v.write(t.Session, input)
@@ -231,7 +232,7 @@ func (v *Visit) put(log store.Log, input event.Body) (uint64, error) {
 		return 0, err
 	}
 	input = v.book.redact(input)
-	if key := event.Key(input); key != "" {
+	if key := loop.Key(input); key != "" {
 		before, last, err := v.sent(log, key, 0)
 		if err == nil && before.Seq == 0 {
 			v.keys.Lock() // the others then read only the newer events
@@ -258,7 +259,7 @@ func (v *Visit) put(log store.Log, input event.Body) (uint64, error) {
 // number up to which it has looked.
 func (v *Visit) sent(log store.Log, key string, after uint64) (found event.Event, last uint64, err error) {
 	for e, err := range log.Read(v, after) {
-		if err != nil || event.Key(e.Body) == key {
+		if err != nil || loop.Key(e.Body) == key {
 			return e, e.Seq, err
 		}
 		after = e.Seq
@@ -277,7 +278,7 @@ func (v *Visit) Sent(id string) (map[string]event.Event, error) {
 		if err != nil {
 			return nil, err
 		}
-		if key := event.Key(e.Body); key != "" && out[key].Seq == 0 {
+		if key := loop.Key(e.Body); key != "" && out[key].Seq == 0 {
 			out[key] = e
 		}
 	}
@@ -325,7 +326,7 @@ func (v *Visit) Finish(id string) (Task, error) {
 	if err == nil && !t.Spec.Open {
 		return Task{}, Conflict("task %s ends when its run stops; only one with open: true can be closed", t.ID)
 	}
-	if err == nil && t.Stage == event.StageWaiting && t.Why == "" && t.closed == "" {
+	if err == nil && t.Stage == StageWaiting && t.Why == "" && t.closed == "" {
 		_, err = v.Interrupt(id, "closed", "")
 	}
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/service/server"
 	"github.com/inspan/inspan/internal/testkit"
@@ -52,8 +51,8 @@ func TestApproval(t *testing.T) {
 		return h.submit(server.Spec{Prompt: "bash: echo ran >> " + name, Folder: h.root, Mode: tool.ModeAsk}).ID
 	}
 	yes, no := ask("yes"), ask("no")
-	h.until(yes, event.StageWaiting)
-	h.until(no, event.StageWaiting)
+	h.until(yes, server.StageWaiting)
+	h.until(no, server.StageWaiting)
 	list := h.approvals()
 	if len(list) != 2 || list[0].Tool != "bash" || !strings.HasSuffix(list[0].Effects[0], "root/yes") || list[0].For[0] != "once" {
 		t.Fatalf("%+v", list)
@@ -65,8 +64,8 @@ func TestApproval(t *testing.T) {
 	h.identity("vic", "", server.Viewer).decide(yes, http.StatusForbidden, map[string]any{"decision": "allow"})
 	ann.decide(yes, http.StatusOK, map[string]any{"decision": "allow", "seq": list[0].Seq})
 	ann.decide(no, http.StatusOK, map[string]any{"decision": "deny", "reason": "not now"})
-	h.until(yes, event.StageCompleted)
-	done := h.until(no, event.StageCompleted)
+	h.until(yes, server.StageCompleted)
+	done := h.until(no, server.StageCompleted)
 	if h.read("yes") != "ran\n" || h.read("no") != "" || len(h.approvals()) != 0 {
 		t.Errorf("yes %q, no %q, %v", h.read("yes"), h.read("no"), h.approvals())
 	}
@@ -82,11 +81,11 @@ func TestApprovalLater(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Prompt: "bash: echo ran >> a", Folder: h.root, Mode: tool.ModeAsk}).ID
-	h.until(id, event.StageWaiting)
+	h.until(id, server.StageWaiting)
 	h.close()
 	h.open()
 	h.decide(id, http.StatusOK, map[string]any{"decision": "allow"})
-	h.until(id, event.StageCompleted)
+	h.until(id, server.StageCompleted)
 	if h.read("a") != "ran\n" {
 		t.Errorf("a holds %q", h.read("a"))
 	}
@@ -97,10 +96,10 @@ func TestWaitingTakesNoPlace(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.AtOnce = 1 })
 	asks := h.submit(server.Spec{Prompt: "bash: echo ran >> a", Mode: tool.ModeAsk}).ID
-	h.until(asks, event.StageWaiting)
-	h.until(h.submit(server.Spec{Prompt: "bash: true"}).ID, event.StageCompleted)
+	h.until(asks, server.StageWaiting)
+	h.until(h.submit(server.Spec{Prompt: "bash: true"}).ID, server.StageCompleted)
 	h.call("POST", "/api/v1/tasks/"+asks+"/cancel", nil, http.StatusOK, nil)
-	h.until(asks, event.StageCancelled)
+	h.until(asks, server.StageCancelled)
 }
 
 // TestUnattended checks that calls that would ask are denied in a task without a person.
@@ -108,7 +107,7 @@ func TestUnattended(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	spec := server.Spec{Prompt: "bash: echo ran >> a", Folder: h.root, Mode: tool.ModeAsk, Unattended: true}
-	h.until(h.submit(spec).ID, event.StageCompleted)
+	h.until(h.submit(spec).ID, server.StageCompleted)
 	if h.read("a") != "" {
 		t.Errorf("a holds %q", h.read("a"))
 	}
@@ -123,7 +122,7 @@ func TestMessage(t *testing.T) {
 	h.call("POST", "/api/v1/tasks/"+id+"/messages", map[string]any{"text": "hurry"}, http.StatusOK, nil)
 	h.call("POST", "/api/v1/tasks/"+id+"/messages", map[string]any{"text": ""}, http.StatusBadRequest, nil)
 	h.release("a")
-	task := h.until(id, event.StageCompleted)
+	task := h.until(id, server.StageCompleted)
 	raw, err := os.ReadFile(filepath.Join(h.dir, "state", "sessions", task.Session, "log.jsonl"))
 	if err != nil || !strings.Contains(string(raw), `"hurry"`) {
 		t.Errorf("%v: what was said is not in the log", err)
@@ -145,7 +144,7 @@ func TestTenants(t *testing.T) {
 	h := newHouse(t, nil)
 	red, blue := h.identity("ann", "red", server.Admin), h.identity("ann", "blue", server.Admin)
 	id := red.submit(server.Spec{Prompt: "bash: echo ran >> a", Mode: tool.ModeAsk}).ID
-	red.until(id, event.StageWaiting)
+	red.until(id, server.StageWaiting)
 	if n := len(red.approvals()); n != 1 {
 		t.Errorf("the tenant sees %d questions of its own", n)
 	}
@@ -216,15 +215,15 @@ func TestFair(t *testing.T) {
 	h.appears("r0", "ran")
 	h.appears("r1", "ran")
 	h.release("r0") // the next place is for who has none
-	blue.until(mine, event.StageCompleted)
-	if red.task(ids[3]).Stage == event.StageCompleted {
+	blue.until(mine, server.StageCompleted)
+	if red.task(ids[3]).Stage == server.StageCompleted {
 		t.Error("the last of the many came first")
 	}
 	for i := range 4 {
 		h.release(fmt.Sprint("r", i))
 	}
 	for _, id := range ids {
-		red.until(id, event.StageCompleted)
+		red.until(id, server.StageCompleted)
 	}
 	h.close()
 	h.open()
@@ -293,17 +292,17 @@ func TestBeyondTheWorkspace(t *testing.T) {
 		"a file of the machine":  `call: write_file {"path":"` + h.dir + `/x","content":"x"}`,
 	} {
 		id := red.submit(server.Spec{Prompt: prompt}).ID
-		red.until(id, event.StageWaiting)
+		red.until(id, server.StageWaiting)
 		if text := red.decide(id, http.StatusForbidden, map[string]any{"decision": "allow"}); !strings.Contains(text, "beyond its workspace") {
 			t.Errorf("%s: %s", name, text)
 		}
 		red.decide(id, http.StatusOK, map[string]any{"decision": "deny"})
-		red.until(id, event.StageCompleted)
+		red.until(id, server.StageCompleted)
 	}
 	id := h.submit(server.Spec{Prompt: `call: bash {"command":"echo hi","outside":true}`}).ID
-	h.until(id, event.StageWaiting)
+	h.until(id, server.StageWaiting)
 	h.decide(id, http.StatusOK, map[string]any{"decision": "allow"})
-	h.until(id, event.StageCompleted)
+	h.until(id, server.StageCompleted)
 }
 
 // TestRemovedInTheMiddle checks that a stream shows nothing more to a removed identity, and that its messages over an
@@ -313,7 +312,7 @@ func TestRemovedInTheMiddle(t *testing.T) {
 	h := newHouse(t, nil)
 	vic := h.identity("vic", "", server.Viewer)
 	task := h.submit(server.Spec{Prompt: "bash: until [ -e go-a ]; do sleep 0.02; done; echo printed; until [ -e go-b ]; do sleep 0.02; done", Folder: h.root})
-	h.until(task.ID, event.StageRunning)
+	h.until(task.ID, server.StageRunning)
 	talks := h.identity("oli", "", server.Operator)
 	conn := talks.socket("", "")
 	say := func(text string) {
@@ -354,7 +353,7 @@ func TestRemovedInTheMiddle(t *testing.T) {
 	h.release("a")
 	until("event: progress", others)
 	h.release("b")
-	h.until(task.ID, event.StageCompleted)
+	h.until(task.ID, server.StageCompleted)
 	for got.Scan() {
 		if strings.HasPrefix(got.Text(), "event: ") {
 			t.Errorf("after it was removed it has seen %q", got.Text())
@@ -368,8 +367,8 @@ func TestCancelledBySend(t *testing.T) {
 	h := newHouse(t, nil)
 	id := h.submit(server.Spec{Prompt: h.slow("a"), Folder: h.root}).ID
 	h.appears("a", "ran")
-	if _, err := h.s.Send(t.Context(), h.until(id, event.StageRunning).Session, app.Message{By: "somebody", Cancel: true}); err != nil {
+	if _, err := h.s.Send(t.Context(), h.until(id, server.StageRunning).Session, app.Message{By: "somebody", Cancel: true}); err != nil {
 		t.Fatal(err)
 	}
-	h.until(id, event.StageCancelled)
+	h.until(id, server.StageCancelled)
 }

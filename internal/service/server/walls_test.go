@@ -58,8 +58,8 @@ func (p *process) submit(spec server.Spec) (id string) {
 func (p *process) attend(id string) server.Task {
 	p.t.Helper()
 	for {
-		task := p.until(id, event.StageCompleted, event.StageWaiting)
-		if task.Stage == event.StageCompleted {
+		task := p.until(id, server.StageCompleted, server.StageWaiting)
+		if task.Stage == server.StageCompleted {
 			return task
 		}
 		p.approve(id)

@@ -98,8 +98,8 @@ func (in NewWebhook) onto(s *Server, w *Webhook) error {
 func (s *Server) tellable() []string {
 	var out []string
 	for _, stage := range []event.Stage{
-		event.StageSubmitted, event.StageQueued, event.StageHydrating, event.StageRunning, event.StageWaiting, event.StageIdle,
-		event.StageFinalizing, event.StageCompleted, event.StageFailed, event.StageCancelled, event.StageTimedOut,
+		StageSubmitted, StageQueued, StageHydrating, StageRunning, StageWaiting, StageIdle,
+		StageFinalizing, StageCompleted, StageFailed, StageCancelled, StageTimedOut,
 	} {
 		out = append(out, "task."+string(stage))
 	}

@@ -23,7 +23,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/safety/netguard"
 	"github.com/inspan/inspan/internal/service/server"
 	"github.com/inspan/inspan/internal/testkit"
@@ -215,7 +214,7 @@ func TestWebhooks(t *testing.T) {
 		t.Errorf("the secret is in %v", kept)
 	}
 	first := h.submit(server.Spec{Prompt: "say: first"}).ID
-	h.until(first, event.StageCompleted)
+	h.until(first, server.StageCompleted)
 	got := r.until(has(first, "task.completed"))
 	if all := strings.Join(types(got, first), " "); all != "submitted queued hydrating running finalizing completed" {
 		t.Errorf("told %s", all)
@@ -259,7 +258,7 @@ func TestWebhooks(t *testing.T) {
 	// What happens while it is disabled is never told.
 	h.call("POST", "/api/v1/webhooks/"+w.ID, map[string]any{"state": "disabled"}, http.StatusOK, nil)
 	fourth := h.submit(server.Spec{Prompt: "say: fourth"}).ID
-	h.until(fourth, event.StageCompleted)
+	h.until(fourth, server.StageCompleted)
 	h.call("POST", "/api/v1/webhooks/"+w.ID, map[string]any{"state": "enabled"}, http.StatusOK, nil)
 	fifth := h.submit(server.Spec{Prompt: "say: fifth"}).ID
 	if all := types(r.until(has(fifth, "task.completed")), fourth); len(all) != 0 {
@@ -384,7 +383,7 @@ func TestSlowReceiverHoldsUpNothing(t *testing.T) {
 	h.hook(fast, "*")
 	first := h.submit(server.Spec{Prompt: "say: hi"}).ID
 	<-begun
-	h.until(first, event.StageCompleted)
+	h.until(first, server.StageCompleted)
 	fast.until(has(first, "task.completed"))
 	second := h.submit(server.Spec{Prompt: "say: hi"}).ID
 	fast.until(has(second, "task.completed"))

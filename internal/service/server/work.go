@@ -58,15 +58,15 @@ func (w *work) run(ctx context.Context, t Task) error {
 		switch {
 		case ctx.Err() != nil && t.Session == "":
 			return w.end(ctx, t, why(ctx), nil)
-		case t.Stage == event.StageSubmitted:
-			err = w.to(ctx, &t, event.Staged{Stage: event.StageQueued})
-		case t.Stage == event.StageQueued:
-			err = w.to(ctx, &t, event.Staged{Stage: event.StageHydrating})
-		case t.Stage == event.StageHydrating:
+		case t.Stage == StageSubmitted:
+			err = w.to(ctx, &t, event.Staged{Stage: StageQueued})
+		case t.Stage == StageQueued:
+			err = w.to(ctx, &t, event.Staged{Stage: StageHydrating})
+		case t.Stage == StageHydrating:
 			opened, err = w.hydrate(ctx, &t)
-		case t.Stage == event.StageIdle && (t.closed != "" || ctx.Err() != nil):
-			err = w.to(w.ctx, &t, event.Staged{Stage: event.StageFinalizing})
-		case t.Stage == event.StageIdle:
+		case t.Stage == StageIdle && (t.closed != "" || ctx.Err() != nil):
+			err = w.to(w.ctx, &t, event.Staged{Stage: StageFinalizing})
+		case t.Stage == StageIdle:
 			st, read := w.status(t.Session)
 			_, rests := t.rests(time.Now())
 			switch {
@@ -76,14 +76,14 @@ func (w *work) run(ctx context.Context, t Task) error {
 				}
 				return read
 			case !rests && !st.Active:
-				err = w.to(w.ctx, &t, event.Staged{Stage: event.StageFinalizing, Why: "no message before the idle time-out"})
+				err = w.to(w.ctx, &t, event.Staged{Stage: StageFinalizing, Why: "no message before the idle time-out"})
 				continue
 			}
 			fallthrough
-		case t.Stage == event.StageRunning, t.Stage == event.StageWaiting:
+		case t.Stage == StageRunning, t.Stage == StageWaiting:
 			err = w.driven(ctx, &t, opened)
 			opened = nil
-		case t.Stage == event.StageFinalizing:
+		case t.Stage == StageFinalizing:
 			return w.finish(ctx, t)
 		}
 	}
@@ -94,8 +94,8 @@ func (w *work) run(ctx context.Context, t Task) error {
 	case err == nil || w.ctx.Err() != nil || w.isDraining():
 		return err
 	case lacksRoom(err):
-		if t.Stage == event.StageIdle { // a message has come
-			_ = w.to(w.ctx, &t, event.Staged{Stage: event.StageRunning})
+		if t.Stage == StageIdle { // a message has come
+			_ = w.to(w.ctx, &t, event.Staged{Stage: StageRunning})
 		}
 		return w.stall(t, "workspace: "+err.Error(), err)
 	case diskFault(err), errors.Is(err, store.ErrUnavailable):
@@ -112,8 +112,8 @@ func lacksRoom(err error) bool {
 
 // stall leaves a task in its stage until it is retried, and records why.
 func (w *work) stall(t Task, why string, err error) error {
-	if t.Stage == event.StageRunning {
-		_ = w.to(w.ctx, &t, event.Staged{Stage: event.StageWaiting, Why: why})
+	if t.Stage == StageRunning {
+		_ = w.to(w.ctx, &t, event.Staged{Stage: StageWaiting, Why: why})
 	}
 	return err
 }
@@ -157,14 +157,14 @@ func (w *work) to(ctx context.Context, t *Task, m event.Staged) error {
 
 // end makes the last move of a task. Without a cause it has completed.
 func (w *work) end(ctx context.Context, t Task, cause error, r *Result) error {
-	m := event.Staged{Stage: event.StageCompleted}
+	m := event.Staged{Stage: StageCompleted}
 	switch {
 	case errors.Is(cause, errCancelled):
-		m.Stage, m.By = event.StageCancelled, t.cancelled
+		m.Stage, m.By = StageCancelled, t.cancelled
 	case errors.Is(cause, errTimedOut):
-		m.Stage, m.Why = event.StageTimedOut, errTimedOut.Error()
+		m.Stage, m.Why = StageTimedOut, errTimedOut.Error()
 	case cause != nil:
-		m.Stage, m.Why = event.StageFailed, cause.Error()
+		m.Stage, m.Why = StageFailed, cause.Error()
 	}
 	w.removeWorkspace(t, m.Stage)
 	if r != nil {
@@ -246,7 +246,7 @@ func (w *work) drive(ctx context.Context, t *Task, opened *inspan.Session) error
 // settle moves a task whose run has stopped: to its end, or, if it stays open, to idle.
 func (w *work) settle(ctx context.Context, t *Task, st inspan.Status) error {
 	if !t.Spec.Open || ctx.Err() != nil {
-		return w.to(w.ctx, t, event.Staged{Stage: event.StageFinalizing})
+		return w.to(w.ctx, t, event.Staged{Stage: StageFinalizing})
 	}
 	r, err := w.result(*t, st)
 	if err != nil {
@@ -256,7 +256,7 @@ func (w *work) settle(ctx context.Context, t *Task, st inspan.Status) error {
 	if err != nil {
 		return err
 	}
-	return w.to(w.ctx, t, event.Staged{Stage: event.StageIdle, Result: raw})
+	return w.to(w.ctx, t, event.Staged{Stage: StageIdle, Result: raw})
 }
 
 // attend waits until a run is over. Meanwhile it records whether the run waits for a person, and interrupts it
@@ -306,19 +306,19 @@ func (w *work) interrupter(id string) string {
 
 // attitude moves a task between running and waiting, following its session.
 func (w *work) attitude(t *Task, st inspan.Status) error {
-	stage := event.StageRunning
+	stage := StageRunning
 	if len(st.Questions()) > 0 {
-		stage = event.StageWaiting
+		stage = StageWaiting
 	}
 	w.rests.Store(st.Rests)
-	if before := w.idle.Swap(stage == event.StageWaiting); before != (stage == event.StageWaiting) {
+	if before := w.idle.Swap(stage == StageWaiting); before != (stage == StageWaiting) {
 		w.stir()
 	}
 	if stage == t.Stage {
 		return nil
 	}
-	if t.Stage == event.StageIdle && stage == event.StageWaiting { // it asked before the task was seen running
-		if err := w.to(w.ctx, t, event.Staged{Stage: event.StageRunning}); err != nil {
+	if t.Stage == StageIdle && stage == StageWaiting { // it asked before the task was seen running
+		if err := w.to(w.ctx, t, event.Staged{Stage: StageRunning}); err != nil {
 			return err
 		}
 	}
@@ -402,7 +402,7 @@ func (s *Server) says(id string) (string, error) {
 // stays reports whether the workspace of a task stays after this end.
 func (s *Server) stays(t Task, end event.Stage) bool {
 	keep := cmp.Or(t.Spec.Keep, s.Keep)
-	return keep == KeepAlways || keep != KeepNever && end != event.StageCompleted && t.Session != ""
+	return keep == KeepAlways || keep != KeepNever && end != StageCompleted && t.Session != ""
 }
 
 // removeWorkspace removes the workspace of a task that has ended, unless it should stay, or other tasks work there: the

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/inspan/inspan/internal/base/memo"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -56,7 +57,7 @@ func (g Golden) remembers(t *testing.T, name string) {
 		llm.Text{Text: strings.Repeat("<\xff\"\u2028\x00", 200)}, llm.Image{MediaType: "image/png", Data: bytes.Repeat([]byte{7}, 1000)},
 	}})
 	want := g.sent(t)
-	g.Request.Memo = &llm.Memo{}
+	g.Request.Memo = &memo.Memo{}
 	for n := range 3 {
 		if got := g.sent(t); !bytes.Equal(got, want) {
 			t.Errorf("%s: request %d with a memo has other bytes", name, n+1)

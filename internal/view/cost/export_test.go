@@ -7,3 +7,6 @@ func Advice() (out []string) {
 	}
 	return out
 }
+
+// WithoutParts returns the line of an event without the parts in its body.
+func WithoutParts(line []byte) []byte { return withoutParts(line) }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/rawjson"
 	"github.com/inspan/inspan/internal/kernel/session"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
@@ -141,10 +142,27 @@ func bills(ctx context.Context, sessions store.Store, id string) iter.Seq2[event
 		case kind == opened:
 			return line
 		case paid[kind] && (bytes.Contains(line, []byte(`"cost":`)) || bytes.Contains(line, []byte(`"usage":`))):
-			return event.WithoutParts(line)
+			return withoutParts(line)
 		}
 		return nil
 	})
+}
+
+// withoutParts returns the line of an event without the parts in its body. A line that is not spelled the way
+// [event.Encode] spells it stays as it is.
+func withoutParts(line []byte) []byte {
+	const name = `"body":`
+	at := bytes.Index(line[:min(len(line), 512)], []byte(name))
+	if at < 0 {
+		return line
+	}
+	head, tail := line[:at+len(name)], line[at+len(name):]
+	if body, closed := bytes.CutSuffix(tail, []byte("}")); closed {
+		if _, rest, ok := rawjson.CutList(body, "parts"); ok {
+			return slices.Concat(head, rest, []byte("}"))
+		}
+	}
+	return line
 }
 
 // readIndex returns the content of the file by session; nothing if it is missing, damaged or of another

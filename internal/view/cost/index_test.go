@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/kernel/session"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/internal/view/cost"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -147,5 +149,30 @@ func spend(t *testing.T, s *session.Store, id string) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestWithoutParts removes the parts of bodies, which everything else of an event does not need.
+func TestWithoutParts(t *testing.T) {
+	for _, b := range testkit.Bodies() {
+		bare := reflect.New(reflect.TypeOf(b)).Elem()
+		bare.Set(reflect.ValueOf(b))
+		if parts := bare.FieldByName("Parts"); parts.IsValid() && parts.Type() == reflect.TypeFor[llm.Parts]() {
+			parts.SetZero()
+		}
+		line, err := event.Encode(event.Event{Seq: 12, Session: "s", Body: b})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := event.Decode(cost.WithoutParts(slices.Clone(line)))
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if diff := cmp.Diff(bare.Interface(), got.Body); diff != "" {
+			t.Errorf("%s\n%s", line, diff)
+		}
+		for n := range line {
+			cost.WithoutParts(line[:n]) // does not panic
+		}
 	}
 }

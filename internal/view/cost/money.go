@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/models/catalog"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/catalog"
 )
 
 // Money is an amount in trillionths of a US dollar. The rule for rounding: each bill is rounded once, from its

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/store"
@@ -100,7 +101,7 @@ func tree(ctx context.Context, sessions store.Store, session string, warn func(s
 	if err != nil {
 		return nil, err
 	}
-	ids = slices.DeleteFunc(ids, func(id string) bool { return !store.InFamily(top, id) })
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !kin.In(top, id) })
 	slices.Sort(ids) // parents come before their children
 	kinds := map[string]string{}
 	var all []Tally

@@ -217,7 +217,7 @@ func (c *chance) step() {
 	case 4:
 		c.put(event.Pruned{Upto: len(c.state.Messages) / 2})
 	case 5:
-		c.put(event.Healed{Level: rapid.SampledFrom([]event.Healing{event.HealCalls, event.HealImages, event.HealReasoning}).Draw(c.T, "level")})
+		c.put(event.Healed{Level: rapid.SampledFrom([]event.Healing{loop.HealCalls, loop.HealImages, loop.HealReasoning}).Draw(c.T, "level")})
 	case 6:
 		c.put(event.Failed{Cause: llm.KindRefused, Route: "p/m", Usage: c.usage(), Cost: c.dollars(), Retry: 1})
 	case 7:
@@ -359,7 +359,7 @@ func TestLostCaches(t *testing.T) {
 		"a pause":                         {event.Note{}, event.Note{}, event.Note{}, event.Note{}, event.Note{}},
 		"old results were cut short":      {event.Pruned{Upto: 1}},
 		"not known":                       nil,
-		"the conversation was simplified": {event.Healed{Level: event.HealImages}},
+		"the conversation was simplified": {event.Healed{Level: loop.HealImages}},
 	} {
 		route := "home/m"
 		if cause == "another model" {
@@ -388,7 +388,7 @@ func TestWhatElseIsPaid(t *testing.T) {
 		by("home/m", llm.Usage{}, 0, read("1", "a"), llm.Call{ID: "2", Name: "web_search"}),
 		event.Judged{Call: "1", Route: "home/r", Cost: 4, Consulted: []llm.Consulted{{Usage: u}}}, event.Judged{Call: "2"},
 		ended("1", "x"), event.Ended{Call: "2", Outcome: event.OutcomeOK, Cost: 8},
-		event.Kept{Usage: u, Cost: 16}, event.Compacted{Why: event.CompactAsked, Usage: u, Cost: 32},
+		event.Kept{Usage: u, Cost: 16}, event.Compacted{Why: loop.CompactAsked, Usage: u, Cost: 32},
 		event.Replied{Stop: llm.StopRefusal, Usage: u, Cost: 64}, event.Replied{Stop: llm.StopCut, Usage: u, Cost: 128},
 		event.Replied{Usage: llm.Usage{Input: -3}, Cost: 256},
 	)...)

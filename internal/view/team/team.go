@@ -12,6 +12,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/view/words"
 )
 
@@ -155,7 +156,7 @@ func (b Board) Find(name string) (m Member, ok bool) {
 
 // Assign returns the event by which the lead gives a task to a member, or to all if name is "all", whoever has it now.
 func (b Board) Assign(lead, task, name string) (event.Tasked, error) {
-	e := event.Tasked{Action: event.TaskAssign, ID: task, By: lead}
+	e := event.Tasked{Action: loop.TaskAssign, ID: task, By: lead}
 	if name != "all" {
 		m, ok := b.Find(name)
 		if !ok {

@@ -67,7 +67,7 @@ func live(events []event.Event) (out []event.Event) {
 		case event.Failed:
 			at(event.Delta{Text: "I will"})
 		case event.Compacted:
-			at(event.Progress{Text: event.Compacting})
+			at(event.Progress{Text: loop.Compacting})
 			at(event.Progress{Text: "busy", Wait: 2})
 		}
 		out = append(out, e)

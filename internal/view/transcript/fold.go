@@ -90,7 +90,7 @@ type Draft struct {
 // Queued returns the messages that begin the next runs.
 func (f *Fold) Queued() []*Said { return f.queued }
 
-// Took reports whether an input with this key was folded. A repeated input counts once, see [event.Key].
+// Took reports whether an input with this key was folded. A repeated input counts once, see [loop.Key].
 func (f *Fold) Took(key string) bool { return f.inputKeys[key] }
 
 // Idle reports whether no run is in progress and no call of the session waits for an answer.
@@ -111,7 +111,7 @@ func (f *Fold) Apply(e event.Event) []Item {
 	}
 	f.Seq = max(f.Seq, e.Seq)
 	f.Now.Wait = nil
-	if key := event.Key(e.Body); key != "" && !f.isNewInput(key) {
+	if key := loop.Key(e.Body); key != "" && !f.isNewInput(key) {
 		return nil
 	}
 	items, _ := f.apply(e)

@@ -14,6 +14,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -370,7 +371,7 @@ func TestSessionChanges(t *testing.T) {
 			`note of compacted "the conversation was compacted from about 9,000 to 100 tokens; the log keeps all of it"`,
 		},
 		{event.Kept{Reason: "no", Cost: 1}, `note of kept "the conversation was not compacted: no"`},
-		{event.Progress{Text: event.Compacting}, `note of progress "compacting the conversation"`},
+		{event.Progress{Text: loop.Compacting}, `note of progress "compacting the conversation"`},
 		{event.Progress{Text: "busy", Wait: 3}, `wait "busy" 3`},
 		{event.Forked{From: "o"}, `note of forked ""`},
 	})

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/kin"
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/kernel/fault"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/store"
 )
 
 // This file exports traces for OpenTelemetry, in the JSON encoding of OTLP (opentelemetry-proto 1, protobuf's JSON with
@@ -200,7 +202,7 @@ func (v otlpValues) number(key string, n float64) otlpValues {
 
 // otlpIDs returns the ids in a traceparent, empty if it is invalid.
 func otlpIDs(traceparent string) (trace, span string) {
-	if !event.IsTraceparent(traceparent) {
+	if !text.IsTraceparent(traceparent) {
 		return "", ""
 	}
 	fields := strings.Split(traceparent, "-")
@@ -223,17 +225,17 @@ func (x *otlpBuilder) session(t Trace, parent string) {
 	for _, span := range t.Spans {
 		s := x.span(t, span)
 		if s.Parent = parent; span.Parent != "" {
-			_, s.Parent = otlpIDs(event.SpanContext(t.Traceparent, t.Session, span.Parent))
+			_, s.Parent = otlpIDs(text.SpanContext(t.Traceparent, t.Session, span.Parent))
 		}
 		if x.live && span.End.IsZero() {
 			s.Parent = s.ID
-			_, s.ID = otlpIDs(event.SpanContext(t.Traceparent, t.Session, span.ID+" begun"))
+			_, s.ID = otlpIDs(text.SpanContext(t.Traceparent, t.Session, span.ID+" begun"))
 			s.Attributes = append(s.Attributes, otlpValue{"inspan.pending", map[string]any{"boolValue": true}})
 		}
 		x.spans = append(x.spans, s)
 		if agent, is := agents[span.Session]; is && span.Kind == SpanChild {
 			delete(agents, span.Session) // an agent that worked several times has several spans here, but one trace
-			agent.Traceparent = event.SpanContext(t.Traceparent, t.Session, span.ID)
+			agent.Traceparent = text.SpanContext(t.Traceparent, t.Session, span.ID)
 			x.session(agent, s.ID)
 		}
 	}
@@ -248,7 +250,7 @@ func (x *otlpBuilder) span(t Trace, span Span) otlpSpan {
 		end = span.Start
 	}
 	s := otlpSpan{Kind: otlpInternal, Start: otlpTime(span.Start), End: otlpTime(end)}
-	s.Trace, s.ID = otlpIDs(event.SpanContext(t.Traceparent, t.Session, span.ID))
+	s.Trace, s.ID = otlpIDs(text.SpanContext(t.Traceparent, t.Session, span.ID))
 	a := otlpValues{}.text("gen_ai.conversation.id", t.Session)
 	switch span.Kind {
 	case SpanRun:
@@ -262,7 +264,7 @@ func (x *otlpBuilder) span(t Trace, span Span) otlpSpan {
 	case SpanCall:
 		s.Name = "execute_tool " + span.Name
 		a = a.text("gen_ai.operation.name", "execute_tool").text("gen_ai.tool.name", span.Name).text("gen_ai.tool.call.id", span.Call)
-		if span.Class != string(event.ErrorUnknown) { // an unknown tool has no type
+		if span.Class != string(fault.ErrorUnknown) { // an unknown tool has no type
 			a = a.text("gen_ai.tool.type", "function")
 		}
 	case SpanChild:
@@ -273,8 +275,8 @@ func (x *otlpBuilder) span(t Trace, span Span) otlpSpan {
 		s.Name = string(span.Kind) + " " + span.Name
 	}
 	s.Name = strings.TrimSpace(strings.ToValidUTF8(s.Name, "\ufffd"))
-	if parent := store.Parent(t.Session); parent != "" {
-		a = a.text("inspan.agent", t.Agent).text("inspan.parent", parent).text("inspan.lead", store.Lead(t.Session))
+	if parent := kin.Parent(t.Session); parent != "" {
+		a = a.text("inspan.agent", t.Agent).text("inspan.parent", parent).text("inspan.lead", kin.Lead(t.Session))
 	}
 	a = a.text("inspan.kind", string(span.Kind)).integer("inspan.seq", int(span.Seq)).text("inspan.outcome", span.Outcome).
 		number("inspan.cost_usd", span.Cost)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/fault"
 	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -139,7 +140,7 @@ func TestWhoAnswered(t *testing.T) {
 			Route: "p/m", Stop: llm.StopCalls, ReplyID: "msg_1", Server: "api.example.org:8443",
 			Parts: llm.Parts{llm.Call{ID: "a", Name: "nothing"}, llm.Call{ID: "b", Name: "bash"}},
 		},
-		event.Ended{Call: "a", Outcome: event.OutcomeInvalid, Class: event.ErrorUnknown},
+		event.Ended{Call: "a", Outcome: event.OutcomeInvalid, Class: fault.ErrorUnknown},
 		event.Judged{Call: "b", Action: tool.Allow},
 		event.Started{Call: "b"},
 		event.Ended{Call: "b", Outcome: event.OutcomeOK},

@@ -22,7 +22,7 @@ func TestPendingIsThatOfTheStatus(t *testing.T) {
 		var fold transcript.Fold
 		for i, e := range events {
 			fold.Apply(e)
-			s, err := (&inspan.Agent{Model: &script.Model{}}).Open(t.Context(), event.MemoryFrom(e.Session, events[:i+1]))
+			s, err := (&inspan.Agent{Model: &script.Model{}}).Open(t.Context(), event.NewMemory(e.Session, events[:i+1]...))
 			if err != nil {
 				t.Fatalf("%s: %v", path, err)
 			}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/fault"
 	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
@@ -333,7 +334,7 @@ func (s *Spans) called(e event.Event) {
 	case event.Ended:
 		s.end(key(SpanWait, b.Call), e.Time, string(b.Outcome))
 		delete(s.parents, b.Call)
-		if b.Class == event.ErrorUnknown && s.open[key(SpanCall, b.Call)] == nil { // calls of unknown tools get a span too
+		if b.Class == fault.ErrorUnknown && s.open[key(SpanCall, b.Call)] == nil { // calls of unknown tools get a span too
 			s.begin(SpanCall, b.Call, s.tools[b.Call], e, nil).Call = b.Call
 		}
 		span := s.end(key(SpanCall, b.Call), e.Time, string(b.Outcome))

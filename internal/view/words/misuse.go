@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // Misuse is an error in a person's input. Nothing was done, and the command ends with the exit code for usage.
@@ -17,13 +17,13 @@ func (m Misuse) Error() string { return m.Err.Error() }
 // Unwrap returns the error.
 func (m Misuse) Unwrap() error { return m.Err }
 
-// DidYouMean returns the end of an error about want: '; did you mean "NAME"?' with the [tool.Nearest] name, or
+// DidYouMean returns the end of an error about want: '; did you mean "NAME"?' with the [text.Nearest] name, or
 // "" if none is really near: a beginning of the name, or less than a third different. No suggestion is better
 // than a wrong one.
 func DidYouMean(want string, names []string) string {
-	near := tool.Nearest(want, names)
+	near := text.Nearest(want, names)
 	is, typed := strings.ToLower(near), strings.ToLower(want)
-	if near == "" || !strings.HasPrefix(is, typed) && tool.Distance(typed, is) > max(1, len(want)/3) {
+	if near == "" || !strings.HasPrefix(is, typed) && text.Distance(typed, is) > max(1, len(want)/3) {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", near)
@@ -32,7 +32,7 @@ func DidYouMean(want string, names []string) string {
 // Nearly reports whether a word is one of the names except for a typing error.
 func Nearly(word string, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
-		return tool.Distance(strings.ToLower(word), name) <= max(1, len(word)/4)
+		return text.Distance(strings.ToLower(word), name) <= max(1, len(word)/4)
 	})
 }
 
@@ -40,7 +40,7 @@ func Nearly(word string, names []string) bool {
 func Near(want string, names []string) (near []string) {
 	left := slices.Clone(names)
 	for len(near) < 3 {
-		name := tool.Nearest(want, left)
+		name := text.Nearest(want, left)
 		if name == "" {
 			break
 		}

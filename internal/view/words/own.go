@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/base/text"
-	"github.com/inspan/inspan/tool"
 )
 
 // OwnShell is the source of messages about commands that the person ran.
@@ -53,7 +52,7 @@ func Names(told string) string {
 
 // File returns a file for Named. The middle of a file longer than most bytes is left out.
 func File(name, content string, most int) string {
-	head, tail, dropped := tool.Cut(content, most)
+	head, tail, dropped := text.CutMiddle(content, most)
 	if dropped > 0 {
 		head += fmt.Sprintf("\n[%s left out; read_file shows them]\n", text.Count(dropped, "byte"))
 	}

@@ -124,7 +124,7 @@ func files(verb string, paths []string) string {
 	}
 	common := filepath.Dir(paths[0])
 	for _, path := range paths {
-		for !tool.Inside(common, path) && common != filepath.Dir(common) {
+		for !text.Inside(common, path) && common != filepath.Dir(common) {
 			common = filepath.Dir(common)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -249,9 +250,9 @@ func switched(b event.Switched) string {
 // without names the parts that a healed conversation lacks.
 func without(level event.Healing) string {
 	switch level {
-	case event.HealReasoning:
+	case loop.HealReasoning:
 		return "the reasoning so far"
-	case event.HealImages:
+	case loop.HealImages:
 		return "the images so far"
 	}
 	return "calls and results so far, which become text"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -164,11 +165,11 @@ func TestTold(t *testing.T) {
 		"! a/m takes over from b/m: too many requests": event.Routed{Route: "a/m", From: "b/m", Error: "too many requests"},
 		"· a/m answers, by the rule cheap: short":      event.Routed{Route: "a/m", Rule: "cheap", Reason: "short"},
 		"! the model refused the conversation (payload too large); it goes on without the images so " +
-			"far": event.Healed{Level: event.HealImages, Cause: llm.KindTooLarge},
+			"far": event.Healed{Level: loop.HealImages, Cause: llm.KindTooLarge},
 		"! the model refused the conversation (invalid history); it goes on without the reasoning so " +
-			"far": event.Healed{Level: event.HealReasoning, Cause: llm.KindHistory},
+			"far": event.Healed{Level: loop.HealReasoning, Cause: llm.KindHistory},
 		"! the model refused the conversation (invalid history); it goes on without calls and results so far, which become " +
-			"text": event.Healed{Level: event.HealCalls, Cause: llm.KindHistory},
+			"text": event.Healed{Level: loop.HealCalls, Cause: llm.KindHistory},
 		"! h says no: not now":                           event.Hooked{By: "h", Action: tool.Deny, Reason: "not now", Text: "unsaid"},
 		"· told the model: a b\\x1b":                     event.Hooked{By: "h", Text: "a\nb\x1b"},
 		"· now working with a/m in mode ask":             event.Switched{Route: "a/m", Mode: "ask"},

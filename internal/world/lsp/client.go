@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan/internal/base/jsonrpc"
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/world/ability"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -130,7 +131,7 @@ func (c *client) see() {
 	c.exit = code
 	c.conn.Close(c.ending(code, err))
 	_ = c.out.Close()
-	if l, ok := c.process.(tool.Leaver); !ok || l.Left() {
+	if l, ok := c.process.(ability.Leaver); !ok || l.Left() {
 		c.process.Kill()
 	}
 	c.cancel()

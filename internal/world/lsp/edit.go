@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 const (
@@ -75,7 +75,7 @@ func (c *client) edit(ctx context.Context, name string, edits []textEdit) (FileE
 	if path, err = c.env.Files.Resolve(ctx, path); err != nil {
 		return FileEdit{}, err
 	}
-	if !tool.Inside(c.env.Root, path) {
+	if !text.Inside(c.env.Root, path) {
 		return FileEdit{}, fmt.Errorf("%s is outside of the workspace", path)
 	}
 	text, now, err := readText(ctx, c.env.Files, path)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"path/filepath"
 
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // programs returns the folders of a project in which package managers install programs.
@@ -22,7 +22,7 @@ func (m *Manager) local(ctx context.Context, s Server, root string) (_ Server, o
 	if filepath.Base(s.Command[0]) != s.Command[0] { // it is given by its path
 		return s, false
 	}
-	for dir := root; tool.Inside(m.Env.Root, dir); dir = filepath.Dir(dir) {
+	for dir := root; text.Inside(m.Env.Root, dir); dir = filepath.Dir(dir) {
 		for _, folder := range programs() {
 			path := filepath.Join(dir, folder, s.Command[0])
 			if m.exists(ctx, path) {

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -119,7 +120,7 @@ func (m *Manager) serving(ctx context.Context, path string) ([]target, error) {
 	if m.Env.Procs == nil {
 		return nil, errors.New("processes can't be started here")
 	}
-	if !tool.Inside(m.Env.Root, path) {
+	if !text.Inside(m.Env.Root, path) {
 		return nil, fmt.Errorf("%s is outside of the workspace", path)
 	}
 	var list []target
@@ -189,7 +190,7 @@ func (m *Manager) projectAt(ctx context.Context, s Server) string {
 // workspace.
 func (m *Manager) project(ctx context.Context, s Server, path string) string {
 	for _, marker := range s.RootMarkers {
-		for dir := filepath.Dir(path); tool.Inside(m.Env.Root, dir); dir = filepath.Dir(dir) {
+		for dir := filepath.Dir(path); text.Inside(m.Env.Root, dir); dir = filepath.Dir(dir) {
 			if m.exists(ctx, filepath.Join(dir, marker)) {
 				return dir
 			}

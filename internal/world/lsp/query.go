@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 const (
@@ -304,7 +304,7 @@ func (r *reader) location(w wireLocation) (Location, bool) {
 	if err != nil {
 		return Location{}, false
 	}
-	if !tool.Inside(r.c.env.Root, resolved) {
+	if !text.Inside(r.c.env.Root, resolved) {
 		return Location{Path: resolved, Start: plain(at.Start), End: plain(at.End)}, true
 	}
 	s, ok := r.sheets[resolved]

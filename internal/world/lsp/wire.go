@@ -6,7 +6,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // maxText bounds a text from a server, in bytes.
@@ -210,9 +210,9 @@ func unfence(text string) string {
 }
 
 // endsOf returns a server's text without its middle, if it is long.
-func endsOf(text string, limit int) string {
-	text = strings.ToValidUTF8(text, "\ufffd")
-	head, tail, dropped := tool.Cut(text, limit)
+func endsOf(s string, limit int) string {
+	s = strings.ToValidUTF8(s, "\ufffd")
+	head, tail, dropped := text.CutMiddle(s, limit)
 	if dropped == 0 {
 		return head
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/world/ability"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -158,12 +159,12 @@ func (p *probe) child(ctx context.Context, w way, n int) error {
 
 // alone detaches a process that hold keeps from printing, and waits until its output file is complete.
 func (p *probe) alone(ctx context.Context, proc tool.Process, hold io.Closer, name string) error {
-	k, ok := proc.(tool.Keepable)
+	k, ok := proc.(ability.Keepable)
 	if !ok {
 		return errors.New("can't be kept")
 	}
 	file := filepath.Join(p.dir, name)
-	if _, err := k.Keep(file, func(tool.Kept) error { return nil }); err != nil {
+	if _, err := k.Keep(file, func(ability.Kept) error { return nil }); err != nil {
 		proc.Kill()
 		return fmt.Errorf("keep: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
@@ -94,7 +95,7 @@ func settled(best map[string]bind) []bind {
 		if m.from != m.to && !m.mask {
 			st, ok = paths.StampOf(m.from)
 		}
-		if !ok || st.Link || slices.ContainsFunc(masked, func(f string) bool { return f != path && tool.Inside(f, path) }) {
+		if !ok || st.Link || slices.ContainsFunc(masked, func(f string) bool { return f != path && text.Inside(f, path) }) {
 			continue
 		}
 		if m.mask {
@@ -147,7 +148,7 @@ func submounts(best map[string]bind) []bind {
 func over(best map[string]bind, path string) (bind, bool) {
 	var out bind
 	for at, m := range best {
-		if len(at) > len(out.to) && m.from == m.to && tool.Inside(at, path) {
+		if len(at) > len(out.to) && m.from == m.to && text.Inside(at, path) {
 			out = m
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/internal/testkit/boxes"
+	"github.com/inspan/inspan/internal/world/ability"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
@@ -172,7 +173,7 @@ func TestContainerLeaves(t *testing.T) {
 			if code, err := p.Wait(); code != 0 || err != nil {
 				t.Fatal(code, err)
 			}
-			if left := p.(tool.Leaver).Left(); left != want {
+			if left := p.(ability.Leaver).Left(); left != want {
 				t.Errorf("%s: left is %v", text, left)
 			}
 			if want && len(d.list(t)) != 1 {

@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/testkit/boxes"
+	"github.com/inspan/inspan/internal/world/ability"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
@@ -223,7 +224,7 @@ func inside(t testing.TB, env tool.Env, box tool.Box, text string) (int, string,
 		t.Errorf("%s: %v", text, err)
 	}
 	p.Kill()
-	return code, out.String(), p.(tool.Refuser).Refused()
+	return code, out.String(), p.(ability.Refuser).Refused()
 }
 
 // TestContainerTakesAway checks that forbidden files that appear in the workspace are removed.

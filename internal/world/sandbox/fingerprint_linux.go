@@ -11,10 +11,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
-	"github.com/inspan/inspan/tool"
 )
 
 // fingerprint identifies the box of an order: its fields, and the identities of its places and mounts at that
@@ -54,7 +54,7 @@ func is(out *strings.Builder, path string) {
 // around writes the entries around a hole, folder by folder. It returns false if one has just changed, since a
 // further change might be invisible.
 func around(out *strings.Builder, top, hole string) bool {
-	for dir := filepath.Dir(hole); tool.Inside(top, dir); dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(hole); text.Inside(top, dir); dir = filepath.Dir(dir) {
 		st, _ := paths.StampOf(dir)
 		if time.Since(st.Changed()) < sensitive.Racy {
 			return false

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/world/sandbox/gitcopies"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
@@ -45,7 +46,7 @@ func (b *boxes) gitCopies(box tool.Box, found []sensitive.Place) []walls.Copy {
 	var out []walls.Copy
 	for _, dir := range list {
 		info, err := os.Lstat(dir)
-		inner := slices.ContainsFunc(list, func(other string) bool { return other != dir && tool.Inside(other, dir) })
+		inner := slices.ContainsFunc(list, func(other string) bool { return other != dir && text.Inside(other, dir) })
 		if err == nil && info.IsDir() && !inner && !slices.Contains(out, walls.Copy{Path: dir}) {
 			out = append(out, walls.Copy{Path: dir})
 		}

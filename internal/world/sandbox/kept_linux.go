@@ -5,15 +5,15 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/inspan/inspan/internal/world/ability"
 	"github.com/inspan/inspan/internal/world/sandbox/processes"
-	"github.com/inspan/inspan/tool"
 )
 
 // A keeper can continue after the program that started it has ended. Then it ends its family on SIGTERM.
 
 // KeptRuns reports whether a kept process still runs. For one from another container, or another machine with
 // the same files, that is unknown.
-func KeptRuns(k tool.Kept) (runs, known bool) {
+func KeptRuns(k ability.Kept) (runs, known bool) {
 	boot, rest, _ := strings.Cut(k.Mark, "-")
 	namespace, _, _ := strings.Cut(rest, "-")
 	if boot == processes.BootID() && namespace != processes.Namespace() {
@@ -26,7 +26,7 @@ func KeptRuns(k tool.Kept) (runs, known bool) {
 const keptGrace = processes.TermGrace + patience
 
 // EndKept ends a kept process with all its descendants.
-func EndKept(ctx context.Context, k tool.Kept) error {
+func EndKept(ctx context.Context, k ability.Kept) error {
 	if _, known := KeptRuns(k); !known {
 		return errors.New("it runs in another container; end it there")
 	}

@@ -5,11 +5,11 @@ package sandbox
 import (
 	"context"
 
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/world/ability"
 )
 
 // KeptRuns reports false: no processes are kept on this platform. See the version for Linux.
-func KeptRuns(tool.Kept) (runs, known bool) { return false, true }
+func KeptRuns(ability.Kept) (runs, known bool) { return false, true }
 
 // EndKept does nothing: no processes are kept on this platform.
-func EndKept(context.Context, tool.Kept) error { return nil }
+func EndKept(context.Context, ability.Kept) error { return nil }

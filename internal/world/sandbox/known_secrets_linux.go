@@ -9,10 +9,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
-	"github.com/inspan/inspan/tool"
 )
 
 // knownSecrets finds which of the secret places with known paths exist. There are hundreds of them, and a
@@ -36,7 +36,7 @@ func (b *boxes) knownSecrets() []string {
 	if k.list == nil {
 		for _, p := range b.o.Map.Known() {
 			// The kernel protects the secrets of processes and devices.
-			if p.Guard == places.Secret && !tool.Inside("/proc", p.Path) && !tool.Inside("/dev", p.Path) {
+			if p.Guard == places.Secret && !text.Inside("/proc", p.Path) && !text.Inside("/dev", p.Path) {
 				k.list = append(k.list, p.Path)
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/places"
-	"github.com/inspan/inspan/tool"
 )
 
 // TestKnownSecrets changes a home in random ways and checks after each that the boxes close the same secrets that a
@@ -111,7 +111,7 @@ func happens(random *rand.Rand, home, away, name string) string {
 func lookedFor(m places.Map) []string {
 	var out []string
 	for _, k := range m.Known() {
-		if k.Guard != places.Secret || tool.Inside("/proc", k.Path) || tool.Inside("/dev", k.Path) || m.Of(k.Path).Guard != places.Secret {
+		if k.Guard != places.Secret || text.Inside("/proc", k.Path) || text.Inside("/dev", k.Path) || m.Of(k.Path).Guard != places.Secret {
 			continue
 		}
 		if real, err := filepath.EvalSymlinks(k.Path); err == nil {

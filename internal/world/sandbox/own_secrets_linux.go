@@ -5,7 +5,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/safety/places"
 )
 
 // A box can create files with names of secrets: a key, the settings of a new project. They are the session's own,
@@ -26,7 +26,7 @@ type secretsBefore struct {
 func (b *boxes) secrets() secretsBefore {
 	m := secretsBefore{began: time.Now(), before: b.secretNames(), own: map[string]bool{}}
 	for path := range m.before {
-		m.own[path] = b.o.look.Look(path) == tool.ContentOwn
+		m.own[path] = b.o.look.Look(path) == places.ContentOwn
 	}
 	return m
 }

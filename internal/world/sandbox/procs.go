@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/inspan/inspan/internal/world/ability"
 	"github.com/inspan/inspan/internal/world/sandbox/files"
 	"github.com/inspan/inspan/internal/world/sandbox/processes"
 	"github.com/inspan/inspan/tool"
@@ -171,16 +172,16 @@ func (p *process) Kill() {
 	}
 }
 
-// Left implements [tool.Leaver].
+// Left implements [ability.Leaver].
 func (p *process) Left() bool {
 	<-p.done
 	return p.left && p.run.alive()
 }
 
-// Keep implements [tool.Keepable]: it needs a keeper that is not in a container.
-func (p *process) Keep(output string, register func(tool.Kept) error) ([]tool.Port, error) {
+// Keep implements [ability.Keepable]: it needs a keeper that is not in a container.
+func (p *process) Keep(output string, register func(ability.Kept) error) ([]tool.Port, error) {
 	r, ok := p.run.(interface {
-		keep(out *os.File, pipe int, register func(tool.Kept) error) ([]tool.Port, error)
+		keep(out *os.File, pipe int, register func(ability.Kept) error) ([]tool.Port, error)
 	})
 	if !ok {
 		return nil, errNotKept
@@ -222,7 +223,7 @@ func (p *process) Refused() []string {
 	return nil
 }
 
-// Fetched implements [tool.Fetcher].
+// Fetched implements [ability.Fetcher].
 func (p *process) Fetched() map[string]int {
 	<-p.done
 	if r, ok := p.run.(interface{ fetched() map[string]int }); ok {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/internal/testkit/boxes"
+	"github.com/inspan/inspan/internal/world/ability"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
@@ -99,7 +100,7 @@ func TestLeftWhileItLoads(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range 300 {
-		if !p.(tool.Leaver).Left() {
+		if !p.(ability.Leaver).Left() {
 			t.Fatalf("it was not seen the %dth time, and runs: %v", n+1, boxes.Running(pid))
 		}
 	}

@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
-
-	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -101,9 +101,9 @@ func (b *boxes) grants(c tool.Command, found []sensitive.Place) ([]walls.Grant, 
 		closed := false
 		for _, hole := range holes {
 			switch {
-			case tool.Inside(hole, path):
+			case text.Inside(hole, path):
 				closed = closed || !b.opens(hole, path)
-			case tool.Inside(path, hole):
+			case text.Inside(path, hole):
 				g.Holes = append(g.Holes, hole)
 			}
 		}
@@ -147,7 +147,7 @@ func (b *boxes) holes(c tool.Command, found []sensitive.Place) ([]string, error)
 		add(path)
 	}
 	for _, path := range slices.Concat(sensitive.Mountable(b.o.level(box), slices.Concat(box.Read, box.Write)), b.o.Shown) {
-		if tool.Inside(b.Root, path) {
+		if text.Inside(b.Root, path) {
 			continue
 		}
 		if at := b.o.Map.Of(path); at.Guard == places.Secret {

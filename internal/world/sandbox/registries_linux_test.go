@@ -21,6 +21,7 @@ import (
 
 	"github.com/inspan/inspan/internal/safety/netguard"
 	"github.com/inspan/inspan/internal/testkit/boxes"
+	"github.com/inspan/inspan/internal/world/ability"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
@@ -108,10 +109,10 @@ func TestRegistries(t *testing.T) {
 	if got := strings.Count(out.String(), "an address there may have 512 bytes behind the host, not "); got != 2 {
 		t.Errorf("%d long addresses of 2 were refused: %s", got, out.String())
 	}
-	if diff := cmp.Diff(map[string]int{"example.com": 7}, p.(tool.Fetcher).Fetched()); diff != "" {
+	if diff := cmp.Diff(map[string]int{"example.com": 7}, p.(ability.Fetcher).Fetched()); diff != "" {
 		t.Error(diff)
 	}
-	if refused := strings.Join(p.(tool.Refuser).Refused(), "\n"); !strings.Contains(refused, "blocked example.org") {
+	if refused := strings.Join(p.(ability.Refuser).Refused(), "\n"); !strings.Contains(refused, "blocked example.org") {
 		t.Errorf("the box refused %q", refused)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/world/ability"
 	"github.com/inspan/inspan/internal/world/sandbox/gitcopies"
 	"github.com/inspan/inspan/internal/world/sandbox/ports"
 	"github.com/inspan/inspan/internal/world/sandbox/processes"
@@ -379,14 +380,14 @@ func (k *supervised) settle() bool {
 
 // keep lets the keeper and its family continue without this program. Once the keeper has confirmed, it ignores
 // the end of the connection.
-func (k *supervised) keep(out *os.File, pipe int, register func(tool.Kept) error) ([]tool.Port, error) {
+func (k *supervised) keep(out *os.File, pipe int, register func(ability.Kept) error) ([]tool.Port, error) {
 	switch {
 	case k.pid == 0:
 		return nil, errNotKept
 	case k.order.Throwaway != "":
 		return nil, errThrown
 	}
-	name := tool.Kept{PID: k.pid, Mark: processes.Identity(k.pid)}
+	name := ability.Kept{PID: k.pid, Mark: processes.Identity(k.pid)}
 	if !k.alive() || name.Mark == "" {
 		return nil, os.ErrProcessDone
 	}

@@ -39,7 +39,7 @@ type waitingKeepers struct {
 	leaving sync.WaitGroup
 }
 
-// Ready implements [tool.Readier]. A new keeper runs an empty command, and then waits for the next one like any
+// Ready implements [ability.Readier]. A new keeper runs an empty command, and then waits for the next one like any
 // other. Pending commands come first.
 func (ps *procs) Ready(list ...tool.Box) {
 	switch {

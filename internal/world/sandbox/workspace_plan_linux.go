@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/internal/world/sandbox/processes"
@@ -57,7 +58,7 @@ func (b *boxes) planWorkspace(k *supervised, found []sensitive.Place) error {
 		}
 	}
 	for _, path := range k.command.Pass.Read {
-		if tool.Inside(b.Root, path) && !slices.Contains(k.command.Pass.Write, path) && b.o.Map.Of(path).Named {
+		if text.Inside(b.Root, path) && !slices.Contains(k.command.Pass.Write, path) && b.o.Map.Of(path).Named {
 			o.View.Frozen = append(o.View.Frozen, path) // it was judged as readable
 		}
 	}

@@ -103,7 +103,7 @@ func (s *Store) sentManifest(ctx context.Context, blobs tool.Blobs, name string)
 		return nil, digest{}, fmt.Errorf("%q: %w", name, ErrManifest)
 	}
 	data, err := keep.Read(s.path(sentName, name))
-	if sum := sha256.Sum256(data); err != nil || tool.BlobName(sum[:]) != name {
+	if sum := sha256.Sum256(data); err != nil || keep.BlobName(sum[:]) != name {
 		if data, err = readBlob(ctx, blobs, name); err != nil {
 			return nil, digest{}, err
 		}

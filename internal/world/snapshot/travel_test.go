@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -33,7 +34,7 @@ func (b folderBlobs) Put(_ context.Context, r io.Reader) (string, error) {
 		return "", err
 	}
 	sum := sha256.Sum256(data)
-	name := tool.BlobName(sum[:])
+	name := keep.BlobName(sum[:])
 	return name, os.WriteFile(filepath.Join(string(b), name), data, 0o600)
 }
 

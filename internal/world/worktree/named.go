@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/shell"
-	"github.com/inspan/inspan/tool"
 )
 
 // Named lists the files in a workspace that git runs or reads as settings according to the settings of the
@@ -85,7 +85,7 @@ func (n *naming) add(from, word string, file bool) string {
 			return ""
 		}
 	}
-	if real := keep.Real(at); real != n.root && tool.Inside(n.root, real) && !strings.Contains(real+"/", "/.git/") {
+	if real := keep.Real(at); real != n.root && text.Inside(n.root, real) && !strings.Contains(real+"/", "/.git/") {
 		n.found = append(n.found, real)
 	}
 	return at

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/repair"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/llm"
 )
@@ -93,7 +94,7 @@ func Args(raw string, stop llm.Stop) (args json.RawMessage, invalid string) {
 			return json.RawMessage("{}"), raw
 		}
 	}
-	if args, ok := llm.RepairArgs(raw); ok {
+	if args, ok := repair.Args(raw); ok {
 		return args, ""
 	}
 	return json.RawMessage("{}"), raw

@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/inspan/inspan/internal/base/memo"
 	"github.com/inspan/inspan/llm"
 )
 
 // A Writer appends JSON to Buf. It checks nothing: the caller writes the brackets in the right order.
 type Writer struct {
 	Buf  []byte
-	memo *llm.Memo // encodings from an earlier request of the conversation
+	memo *memo.Memo // encodings from an earlier request of the conversation
 }
 
 // NewWriter returns a writer with room for the body of req.
@@ -26,7 +27,7 @@ func (w *Writer) Raw(s string) *Writer { w.Buf = append(w.Buf, s...); return w }
 
 // Str appends s as a JSON string; see [AppendString].
 func (w *Writer) Str(s string) *Writer {
-	w.Buf = llm.AppendEncoded(w.memo, w.Buf, llm.FormString, s, AppendString)
+	w.Buf = memo.Append(w.memo, w.Buf, memo.String, s, AppendString)
 	return w
 }
 
@@ -35,7 +36,7 @@ func (w *Writer) Int(n int) *Writer { w.Buf = strconv.AppendInt(w.Buf, int64(n),
 
 // JSON appends raw, which must be valid; see [AppendJSON].
 func (w *Writer) JSON(raw json.RawMessage) *Writer {
-	w.Buf = llm.AppendEncoded(w.memo, w.Buf, llm.FormJSON, raw, AppendJSON)
+	w.Buf = memo.Append(w.memo, w.Buf, memo.JSON, raw, AppendJSON)
 	return w
 }
 
@@ -44,7 +45,7 @@ func (w *Writer) Quoted(raw json.RawMessage) *Writer { return w.Str(string(Appen
 
 // Base64 appends b in base64, without quotes.
 func (w *Writer) Base64(b []byte) *Writer {
-	w.Buf = llm.AppendEncoded(w.memo, w.Buf, llm.FormBase64, b, base64.StdEncoding.AppendEncode)
+	w.Buf = memo.Append(w.memo, w.Buf, memo.Base64, b, base64.StdEncoding.AppendEncode)
 	return w
 }
 

@@ -13,7 +13,6 @@ import (
 	"syscall"
 
 	"github.com/inspan/inspan/internal/base/keep"
-
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/tool"
 )
@@ -39,15 +38,15 @@ func New(guard places.Map, look *Looker, own *Temp) *files {
 	return f
 }
 
-// Look implements [tool.Looker].
-func (f *files) Look(path string) tool.Content {
+// Look implements [places.Looker].
+func (f *files) Look(path string) places.Content {
 	if at, err := f.temp.onMachine(path); err == nil {
 		path = at
 	}
 	return f.look.Look(path)
 }
 
-// Opened implements [tool.Opener].
+// Opened returns the same files with the sensitive places of a pass open.
 func (f *files) Opened(p tool.Pass) tool.Files {
 	open := *f
 	open.pass = p

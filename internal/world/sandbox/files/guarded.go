@@ -11,9 +11,8 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/base/keep"
-	"github.com/inspan/inspan/internal/world/sandbox/paths"
-
 	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -37,7 +36,7 @@ func (f *files) mayOpen(file *os.File, path string) (fs.File, error) {
 	}
 	var read []byte
 	m := f.guard
-	m.Look = func(at string) (content tool.Content) {
+	m.Look = func(at string) (content places.Content) {
 		content, _, read = f.look.lookInto(file, at)
 		return content
 	}
@@ -75,7 +74,7 @@ func (f *files) mayChange(path string) error {
 // isOwn reports whether a file about to be written is the session's own: new, or its own before.
 func (f *files) isOwn(path string) bool {
 	content := f.Look(path)
-	return content == tool.ContentNone || content == tool.ContentOwn
+	return content == places.ContentNone || content == places.ContentOwn
 }
 
 // mayRemove judges everything in a folder.

@@ -152,7 +152,7 @@ func TestOpened(t *testing.T) {
 			[]string{".env", ".git/config", ".ssh/id_rsa", "other.key"},
 		},
 	} {
-		files := env.Files.(tool.Opener).Opened(tc.pass)
+		files := env.Files.(interface{ Opened(p tool.Pass) tool.Files }).Opened(tc.pass)
 		for _, name := range []string{".env", ".git/config", ".ssh/id_rsa", "other.key"} {
 			f, err := files.Open(t.Context(), in(name))
 			if err == nil {

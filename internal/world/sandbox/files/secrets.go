@@ -11,7 +11,6 @@ import (
 
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/safety/secret"
-	"github.com/inspan/inspan/tool"
 )
 
 // mostLooked bounds how much of a file is searched for secrets, in bytes. For longer files the name decides.
@@ -36,7 +35,7 @@ type Looker struct {
 // looked is the cached result for a file.
 type looked struct {
 	info    fs.FileInfo
-	content tool.Content
+	content places.Content
 }
 
 // mostSeen bounds the cached results.
@@ -50,25 +49,25 @@ func (l *Looker) Sees(m places.Map) places.Map {
 
 // Look returns the kind of content at a path, which is resolved: a link is not followed. Opening a pipe does
 // not block.
-func (l *Looker) Look(path string) tool.Content {
+func (l *Looker) Look(path string) places.Content {
 	at, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return tool.ContentNone
+		return places.ContentNone
 	}
 	if err != nil || !at.Mode().IsRegular() {
-		return tool.ContentUnknown
+		return places.ContentUnknown
 	}
 	if content, ok := l.known(path, at); ok {
 		return content
 	}
 	file, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0)
 	if err != nil {
-		return tool.ContentUnknown
+		return places.ContentUnknown
 	}
 	defer file.Close()
 	content, info, _ := l.lookInto(file, path)
 	if info == nil || !os.SameFile(at, info) {
-		return tool.ContentUnknown
+		return places.ContentUnknown
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,11 +79,11 @@ func (l *Looker) Look(path string) tool.Content {
 }
 
 // known returns the cached result for an unchanged file.
-func (l *Looker) known(path string, now fs.FileInfo) (tool.Content, bool) {
+func (l *Looker) known(path string, now fs.FileInfo) (places.Content, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if same(l.own[path], now) {
-		return tool.ContentOwn, true
+		return places.ContentOwn, true
 	}
 	was := l.seen[path]
 	return was.content, same(was.info, now)
@@ -97,25 +96,25 @@ func same(was, now fs.FileInfo) bool {
 
 // lookInto searches an open file, and returns the data that it read, so that later content is never shown. Info
 // is nil if it is not a regular file.
-func (l *Looker) lookInto(file *os.File, path string) (content tool.Content, info fs.FileInfo, data []byte) {
+func (l *Looker) lookInto(file *os.File, path string) (content places.Content, info fs.FileInfo, data []byte) {
 	info, err := file.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		return tool.ContentUnknown, nil, nil
+		return places.ContentUnknown, nil, nil
 	}
-	if content, ok := l.known(path, info); ok && content == tool.ContentOwn {
+	if content, ok := l.known(path, info); ok && content == places.ContentOwn {
 		return content, info, nil
 	}
 	if info.Size() > mostLooked || !l.mayRead(info.Size()) {
-		return tool.ContentUnknown, info, nil
+		return places.ContentUnknown, info, nil
 	}
 	data, err = io.ReadAll(io.NewSectionReader(file, 0, mostLooked+1))
 	switch {
 	case err != nil || len(data) > mostLooked:
-		return tool.ContentUnknown, info, nil
+		return places.ContentUnknown, info, nil
 	case secret.Plain(path, data):
-		return tool.ContentPlain, info, data
+		return places.ContentPlain, info, data
 	}
-	return tool.ContentSecret, info, nil
+	return places.ContentSecret, info, nil
 }
 
 // mayRead reports whether the budget allows searching more bytes.

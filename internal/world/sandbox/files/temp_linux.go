@@ -13,14 +13,13 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/inspan/inspan/internal/base/keep"
-	"github.com/inspan/inspan/internal/world/sandbox/walls"
-
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
 )
 
 // Temp is a session's own folder for temporary files. Its boxes and its files see it as /tmp and /var/tmp.
@@ -190,7 +189,7 @@ func (t *Temp) inSession(path string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, r := range walls.TempFolders() {
-		if own := filepath.Join(t.dir, r[1]); t.dir != "" && tool.Inside(own, path) {
+		if own := filepath.Join(t.dir, r[1]); t.dir != "" && text.Inside(own, path) {
 			return r[0] + strings.TrimPrefix(path, own)
 		}
 	}
@@ -398,7 +397,7 @@ func (t *Temp) MakeOverlay(root string) (dir string, err error) {
 		return "", err
 	}
 	own, err := t.Open()
-	if err == nil && tool.Inside(root, own) {
+	if err == nil && text.Inside(root, own) {
 		err = fmt.Errorf("temporary files lie in the workspace, in %s", own)
 	}
 	if err != nil {

@@ -22,9 +22,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/world/sandbox/gitfiles"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
-	"github.com/inspan/inspan/tool"
 )
 
 // change is the change of one file of a git directory by a box.
@@ -285,7 +285,7 @@ func (g *transfer) newTree(name, below string) bool {
 		return strings.TrimSpace(string(data))
 	}
 	link := read("gitdir")
-	leads := read("commondir") == "../.." && filepath.Base(link) == ".git" && filepath.Clean(link) == link && tool.Inside(g.workspace, link) &&
+	leads := read("commondir") == "../.." && filepath.Base(link) == ".git" && filepath.Clean(link) == link && text.Inside(g.workspace, link) &&
 		paths.ReadSmall(link) == "gitdir: "+filepath.Join(g.path, dir)
 	return leads && (below == "gitdir" || below == "commondir") || below == "locked"
 }
@@ -483,7 +483,7 @@ func (g *transfer) rest() error {
 func (g *transfer) strayed() string {
 	top := filepath.Dir(g.path)
 	i := slices.IndexFunc(g.changes, func(c change) bool { return c.name == "index" })
-	if filepath.Base(g.path) != ".git" || top == g.workspace || !tool.Inside(top, g.workspace) || i < 0 {
+	if filepath.Base(g.path) != ".git" || top == g.workspace || !text.Inside(top, g.workspace) || i < 0 {
 		return ""
 	}
 	old, _ := readSome(g.real, "index")
@@ -496,7 +496,7 @@ func (g *transfer) strayed() string {
 	maps.Copy(names, after)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		at := filepath.Join(top, filepath.FromSlash(name))
-		if now := after[name]; now.What != before[name].What && !tool.Inside(g.workspace, at) && !lies(at, now) {
+		if now := after[name]; now.What != before[name].What && !text.Inside(g.workspace, at) && !lies(at, now) {
 			return at
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/internal/testkit/boxes"
+	"github.com/inspan/inspan/internal/world/ability"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
@@ -113,8 +114,8 @@ func TestPortsOfWhatIsKept(t *testing.T) {
 	greets(t, "127.0.0.1", six, "six")
 	boxes.RunSoon(t, env, boxes.Writable, fmt.Sprintf("read -r x 9<>/dev/tcp/127.0.0.1/%d <&9; test $x = box", mine))
 	output := filepath.Join(t.TempDir(), "out")
-	var kept tool.Kept
-	ports, err := p.(tool.Keepable).Keep(output, func(k tool.Kept) error { kept = k; return nil })
+	var kept ability.Kept
+	ports, err := p.(ability.Keepable).Keep(output, func(k ability.Kept) error { kept = k; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

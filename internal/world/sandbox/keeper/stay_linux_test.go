@@ -17,6 +17,7 @@ import (
 
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/internal/testkit/boxes"
+	"github.com/inspan/inspan/internal/world/ability"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
@@ -51,7 +52,7 @@ func leaver() {
 		if !strings.HasSuffix(text, "sleep 300") && s.name != "talking job" {
 			_, _ = p.Wait() // only what it leaves behind is kept
 		}
-		_, err = p.(tool.Keepable).Keep(filepath.Join(os.Getenv("SANDBOX_TEST_OUT"), name), func(k tool.Kept) error {
+		_, err = p.(ability.Keepable).Keep(filepath.Join(os.Getenv("SANDBOX_TEST_OUT"), name), func(k ability.Kept) error {
 			if s.name == os.Getenv("SANDBOX_TEST_REFUSED") {
 				return errors.New("refused")
 			}
@@ -94,9 +95,9 @@ func letGo(t *testing.T, level tool.Level) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var kept []tool.Kept
+	var kept []ability.Kept
 	for d := json.NewDecoder(strings.NewReader(string(told))); ; {
-		var k tool.Kept
+		var k ability.Kept
 		if err := d.Decode(&k); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
@@ -114,7 +115,7 @@ func letGo(t *testing.T, level tool.Level) {
 	}
 	goOn(t, mark, refused, dir)
 	for _, k := range kept {
-		wrong := tool.Kept{PID: k.PID, Mark: k.Mark + "0"}
+		wrong := ability.Kept{PID: k.PID, Mark: k.Mark + "0"}
 		if runs, _ := sandbox.KeptRuns(wrong); runs {
 			t.Error("another process is taken for one that was kept")
 		}
@@ -177,8 +178,8 @@ func TestKeptOutputIsWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Kill()
-	var kept tool.Kept
-	if _, err := p.(tool.Keepable).Keep(file, func(k tool.Kept) error { kept = k; return nil }); err != nil {
+	var kept ability.Kept
+	if _, err := p.(ability.Keepable).Keep(file, func(k ability.Kept) error { kept = k; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	hold.Close()
@@ -235,7 +236,7 @@ func TestNothingIsKeptWithoutAKeeper(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Kill()
-	_, err = p.(tool.Keepable).Keep(filepath.Join(t.TempDir(), "out"), func(tool.Kept) error { return fmt.Errorf("asked") })
+	_, err = p.(ability.Keepable).Keep(filepath.Join(t.TempDir(), "out"), func(ability.Kept) error { return fmt.Errorf("asked") })
 	if err == nil || !strings.Contains(err.Error(), "takes Linux") {
 		t.Errorf("kept without a keeper: %v", err)
 	}

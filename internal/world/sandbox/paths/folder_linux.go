@@ -9,11 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/internal/base/keep"
-
 	"golang.org/x/sys/unix"
 
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // Open opens a resolved path without following links: a link that was created since must not lead elsewhere.
@@ -45,7 +44,7 @@ func NamesIn(fd int) ([]string, error) {
 
 // InsideAny reports whether a path is at or below one of the folders.
 func InsideAny(folders []string, path string) bool {
-	return slices.ContainsFunc(folders, func(f string) bool { return tool.Inside(f, path) })
+	return slices.ContainsFunc(folders, func(f string) bool { return text.Inside(f, path) })
 }
 
 // ReadFolder lists a folder without sorting.
@@ -112,7 +111,7 @@ func CloseFolders(list []Folder) {
 func ParentOf(list []Folder, path string) (int, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH}
 	for _, a := range list {
-		if path == a.path || !tool.Inside(a.path, path) {
+		if path == a.path || !text.Inside(a.path, path) {
 			continue
 		}
 		rel, err := filepath.Rel(a.path, filepath.Dir(path))

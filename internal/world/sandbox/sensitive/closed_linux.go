@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
@@ -34,7 +35,7 @@ func (w *Workspace) Closed(box tool.Box, found []Place) []Place {
 	outside, _ := w.gitOutside(box)
 	out = append(out, outside...)
 	for _, dir := range GitDirsElsewhere(w.Root) {
-		if tool.Inside(w.Root, dir) {
+		if text.Inside(w.Root, dir) {
 			out = append(out, Place{Path: dir, Guard: places.Frozen})
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
-	"github.com/inspan/inspan/tool"
 )
 
 // GitDirs returns the git directories of the repository that git finds from a folder: that of the work tree,
@@ -22,7 +22,7 @@ func GitDirs(root string) []string {
 	home, _ := os.UserHomeDir()
 	for top := root; ; top = filepath.Dir(top) {
 		st, err := paths.StampAt(top)
-		if err != nil || st.Dev != first.Dev || top == "/" || top != root && (!st.Own || home != "" && tool.Inside(top, home)) {
+		if err != nil || st.Dev != first.Dev || top == "/" || top != root && (!st.Own || home != "" && text.Inside(top, home)) {
 			return nil
 		}
 		git := filepath.Join(top, ".git")
@@ -76,7 +76,7 @@ func gitLinked(root string) []string {
 		path = filepath.Join(dir, path)
 	}
 	// The worktree is in its repository.
-	if path, err = filepath.EvalSymlinks(path); err == nil && tool.Inside(filepath.Join(path, "worktrees"), dir) {
+	if path, err = filepath.EvalSymlinks(path); err == nil && text.Inside(filepath.Join(path, "worktrees"), dir) {
 		out = append(out, path)
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/safety/shell"
 	"github.com/inspan/inspan/internal/world/sandbox/gitfiles"
@@ -99,7 +100,7 @@ func (w *Workspace) gitNamed(git string) []Place {
 		if !filepath.IsAbs(value) {
 			value = filepath.Join(from, value)
 		}
-		if to, err := paths.Resolve(value); err == nil && to != w.Root && tool.Inside(w.Root, to) && !tool.Inside(git, to) && !tool.Inside(to, git) {
+		if to, err := paths.Resolve(value); err == nil && to != w.Root && text.Inside(w.Root, to) && !text.Inside(git, to) && !text.Inside(to, git) {
 			if _, err := os.Lstat(to); err == nil {
 				out = append(out, Place{Path: to, Guard: places.Frozen, Why: "is named by the settings of the repository"})
 			}
@@ -149,7 +150,7 @@ func (w *Workspace) GitWritable(box tool.Box) []string {
 	if !box.Git || w.copied() {
 		return nil
 	}
-	return slices.DeleteFunc(GitDirsElsewhere(w.Root), func(dir string) bool { return tool.Inside(w.Root, dir) || tool.Inside(dir, w.Root) })
+	return slices.DeleteFunc(GitDirsElsewhere(w.Root), func(dir string) bool { return text.Inside(w.Root, dir) || text.Inside(dir, w.Root) })
 }
 
 // gitOutside lists the closed places in those folders, and the folders above them, which must not be renamed.
@@ -161,7 +162,7 @@ func (w *Workspace) gitOutside(box tool.Box) (closed []Place, pinned []string) {
 				continue
 			}
 			closed = append(closed, s)
-			for up := filepath.Dir(s.Path); up != dir && tool.Inside(dir, up); up = filepath.Dir(up) {
+			for up := filepath.Dir(s.Path); up != dir && text.Inside(dir, up); up = filepath.Dir(up) {
 				if !slices.Contains(dirs, up) && !slices.Contains(pinned, up) {
 					pinned = append(pinned, up)
 				}
@@ -185,7 +186,7 @@ func (w *Workspace) NewWorktrees(box tool.Box) map[string]bool {
 		for _, e := range entries {
 			dir := filepath.Join(git, "worktrees", e.Name())
 			link := paths.ReadSmall(filepath.Join(dir, "gitdir"))
-			if filepath.Base(link) == ".git" && filepath.Clean(link) == link && tool.Inside(w.Root, link) &&
+			if filepath.Base(link) == ".git" && filepath.Clean(link) == link && text.Inside(w.Root, link) &&
 				paths.ReadSmall(filepath.Join(dir, "commondir")) == "../.." && paths.ReadSmall(link) == "gitdir: "+dir {
 				out[link], out[filepath.Join(dir, "gitdir")], out[filepath.Join(dir, "commondir")] = true, true, true
 			}
@@ -226,7 +227,7 @@ func (w *Workspace) newRepositories(found []Place, before []paths.Identity) []st
 		if s.Bare {
 			git = filepath.Dir(git)
 		}
-		if git == w.Root || slices.ContainsFunc(before, func(is paths.Identity) bool { return tool.Inside(git, is.Path) }) {
+		if git == w.Root || slices.ContainsFunc(before, func(is paths.Identity) bool { return text.Inside(git, is.Path) }) {
 			continue
 		}
 		if yes, _ := w.MadeHere(git, s.Bare); yes {
@@ -240,7 +241,7 @@ func (w *Workspace) newRepositories(found []Place, before []paths.Identity) []st
 // own files of a bare one.
 func ofRepository(git string, s Place) bool {
 	if filepath.Base(git) == ".git" {
-		return tool.Inside(git, s.Path)
+		return text.Inside(git, s.Path)
 	}
 	head := filepath.Join(git, "HEAD")
 	return s.Bare && s.Path == head || s.Via == head

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
-	"github.com/inspan/inspan/tool"
 )
 
 // mostFolders bounds the folders of a workspace that are scanned. Each is checked before every start in a box.
@@ -66,7 +66,7 @@ func newScanner(root string, m places.Map) *scanner {
 	s.rules, s.ruled = places.Map{Hidden: m.Hidden, Closed: m.Closed, Kept: m.Kept, Open: []string{"/**"}}.Indexed(), len(m.Hidden)+
 		len(m.Closed)+len(m.Kept) > 0
 	for _, k := range m.Known() {
-		s.known[k.Path] = tool.Inside(root, k.Path)
+		s.known[k.Path] = text.Inside(root, k.Path)
 	}
 	return s
 }
@@ -206,7 +206,7 @@ func (s *scanner) place(f *folder, path string, e os.DirEntry) {
 		return
 	}
 	// The target of a sensitive name is also sensitive.
-	if to, err := paths.Resolve(path); err == nil && to != s.root && tool.Inside(s.root, to) {
+	if to, err := paths.Resolve(path); err == nil && to != s.root && text.Inside(s.root, to) {
 		f.found = append(f.found, Place{Path: to, Guard: guard, Via: path, Why: "is what " + path + " leads to"})
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/internal/testkit/boxes"
+	"github.com/inspan/inspan/internal/world/ability"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/tool"
 )
@@ -211,7 +212,7 @@ func TestThrowawayIsNotKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = p.(tool.Keepable).Keep(filepath.Join(t.TempDir(), "out"), func(tool.Kept) error { return nil })
+	_, err = p.(ability.Keepable).Keep(filepath.Join(t.TempDir(), "out"), func(ability.Kept) error { return nil })
 	if err == nil || !strings.Contains(err.Error(), "throwaway") {
 		t.Errorf("kept: %v", err)
 	}

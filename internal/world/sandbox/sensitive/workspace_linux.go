@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
@@ -52,7 +53,7 @@ func (w *Workspace) Find(told bool) (found []Place, err error) {
 			return nil, err
 		}
 		for _, s := range more {
-			if top == w.Root || !tool.Inside(w.Root, s.Path) { // the workspace can be inside of another folder
+			if top == w.Root || !text.Inside(w.Root, s.Path) { // the workspace can be inside of another folder
 				found = append(found, s)
 			}
 		}

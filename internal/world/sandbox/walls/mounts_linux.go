@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
@@ -292,7 +293,7 @@ func (s *mountTree) shut(p piece) error {
 	}
 	err := s.put(p)
 	for at := filepath.Dir(p.path); err != nil; at = filepath.Dir(at) {
-		if at == "/" || slices.ContainsFunc(s.pieces, func(o piece) bool { return o.fd >= 0 && o.write && tool.Inside(at, o.path) }) {
+		if at == "/" || slices.ContainsFunc(s.pieces, func(o piece) bool { return o.fd >= 0 && o.write && text.Inside(at, o.path) }) {
 			return err // the box would be useless without it
 		}
 		if s.put(piece{path: at, fd: -1, mask: true}) == nil {
@@ -381,7 +382,7 @@ func (s *mountTree) mask(p piece, at int) error {
 // shown lists the visible pieces below a masked place.
 func (s *mountTree) shown(path string) []piece {
 	return slices.DeleteFunc(slices.Clone(s.pieces), func(o piece) bool {
-		return o.fd < 0 || o.path == path || !tool.Inside(path, o.path)
+		return o.fd < 0 || o.path == path || !text.Inside(path, o.path)
 	})
 }
 

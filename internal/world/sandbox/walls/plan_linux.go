@@ -4,6 +4,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
@@ -50,7 +51,7 @@ type Copy struct {
 
 // Copied reports whether a place is in a git directory that the box has a copy of.
 func (p Plan) Copied(path string) bool {
-	return slices.ContainsFunc(p.Copies, func(c Copy) bool { return tool.Inside(c.Path, path) })
+	return slices.ContainsFunc(p.Copies, func(c Copy) bool { return text.Inside(c.Path, path) })
 }
 
 // Overlays reports whether the box has overlays.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/tool"
 )
@@ -39,7 +40,7 @@ func pathsOf(m places.Map, root string, box tool.Box, temp string) seatbeltPaths
 		case m.Of(k.Path).Guard == places.Secret:
 			p.secret = append(p.secret, k.Path)
 		case k.Path == filepath.Join(root, ".git") && box.Git, slices.Contains(box.Write, k.Path) && k.Guard == places.Guarded:
-		case slices.ContainsFunc(p.tops(), func(top string) bool { return tool.Inside(top, k.Path) }):
+		case slices.ContainsFunc(p.tops(), func(top string) bool { return text.Inside(top, k.Path) }):
 			p.frozen = append(p.frozen, k.Path)
 		}
 	}

@@ -1,46 +1,46 @@
-package tool
+package text
 
 import (
 	"strings"
 	"unicode/utf8"
 )
 
-// Cut shortens text to at most limit bytes: a head and a tail of about equal size, without the dropped bytes
+// CutMiddle shortens s to at most limit bytes: a head and a tail of about equal size, without the dropped bytes
 // between them. Text that fits is returned as head, with nothing dropped. It cuts at the end of a line if one
 // is within a quarter of the half, and never inside a character.
-func Cut(text string, limit int) (head, tail string, dropped int) {
+func CutMiddle(s string, limit int) (head, tail string, dropped int) {
 	limit = max(limit, 0)
-	if len(text) <= limit {
-		return text, "", 0
+	if len(s) <= limit {
+		return s, "", 0
 	}
 	end := (limit + 1) / 2
-	start := len(text) - limit/2
-	end = cutBefore(text, end)
-	start = cutAfter(text, start)
-	return text[:end], text[start:], start - end
+	start := len(s) - limit/2
+	end = cutBefore(s, end)
+	start = cutAfter(s, start)
+	return s[:end], s[start:], start - end
 }
 
 // cutBefore moves end back to the end of a line, or at least of a character.
-func cutBefore(text string, end int) int {
-	if i := strings.LastIndexByte(text[:end], '\n'); i >= end-end/4-1 && i >= 0 {
+func cutBefore(s string, end int) int {
+	if i := strings.LastIndexByte(s[:end], '\n'); i >= end-end/4-1 && i >= 0 {
 		return i + 1
 	}
-	for end > 0 && !utf8.RuneStart(text[end]) {
+	for end > 0 && !utf8.RuneStart(s[end]) {
 		end--
 	}
 	return end
 }
 
 // cutAfter moves start forward to the start of a line, or at least of a character.
-func cutAfter(text string, start int) int {
-	if text[start-1] == '\n' {
+func cutAfter(s string, start int) int {
+	if s[start-1] == '\n' {
 		return start
 	}
-	room := (len(text) - start) / 4
-	if i := strings.IndexByte(text[start:start+room], '\n'); i >= 0 {
+	room := (len(s) - start) / 4
+	if i := strings.IndexByte(s[start:start+room], '\n'); i >= 0 {
 		return start + i + 1
 	}
-	for start < len(text) && !utf8.RuneStart(text[start]) {
+	for start < len(s) && !utf8.RuneStart(s[start]) {
 		start++
 	}
 	return start
@@ -51,7 +51,7 @@ func cutAfter(text string, start int) int {
 func Nearest(want string, names []string) string {
 	best, bestDist, bestGap := "", 1+max(len(want)/2, 1), 0
 	for _, name := range names {
-		d := Distance(fold(want), fold(name))
+		d := Distance(foldName(want), foldName(name))
 		gap := max(len(want)-len(name), len(name)-len(want))
 		if d < max(len(want), len(name)) && (d < bestDist || d == bestDist && best != "" && gap < bestGap) {
 			best, bestDist, bestGap = name, d, gap
@@ -60,7 +60,7 @@ func Nearest(want string, names []string) string {
 	return best
 }
 
-func fold(s string) string {
+func foldName(s string) string {
 	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s))
 }
 

@@ -1,4 +1,4 @@
-package event
+package redact
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/rawjson"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -14,12 +16,12 @@ import (
 // MapText returns the body with f applied to every text in it: in fields, lists, maps, parts and pointers, and
 // to the strings, keys and numbers of raw JSON. The body itself does not change.
 //
-// A string is text unless it is known to be something else. Named string types, such as [Outcome], are fixed
+// A string is text unless it is known to be something else. Named string types, such as [event.Outcome], are fixed
 // words of this program and stay. So do ids, digests, the workspace, names of models, data signed by a vendor,
 // and snapshots. A field that is added later counts as text.
-func MapText(body Body, f func(string) string) Body {
+func MapText(body event.Body, f func(string) string) event.Body {
 	if to, changed := mapped(reflect.ValueOf(body), f); changed {
-		return to.Interface().(Body)
+		return to.Interface().(event.Body)
 	}
 	return body
 }
@@ -33,39 +35,39 @@ func identity(owner reflect.Type, field string) bool {
 // calls reports whether a field is the id of a call, a session, a task, a job or a message.
 func calls(owner reflect.Type, field string) bool {
 	switch owner {
-	case reflect.TypeFor[Decided]():
+	case reflect.TypeFor[event.Decided]():
 		return field == "Call" || field == "Message"
-	case reflect.TypeFor[Cancelled]():
+	case reflect.TypeFor[event.Cancelled]():
 		return field == "Message"
-	case reflect.TypeFor[Said](), reflect.TypeFor[Steered]():
+	case reflect.TypeFor[event.Said](), reflect.TypeFor[event.Steered]():
 		return field == "Message" || field == "Context"
-	case reflect.TypeFor[Judged](), reflect.TypeFor[Started](), reflect.TypeFor[Wanted]():
+	case reflect.TypeFor[event.Judged](), reflect.TypeFor[event.Started](), reflect.TypeFor[event.Wanted]():
 		return field == "Call" || field == "Parent" || field == "Asked"
-	case reflect.TypeFor[Waiting](), reflect.TypeFor[Progress]():
+	case reflect.TypeFor[event.Waiting](), reflect.TypeFor[event.Progress]():
 		return field == "Call"
-	case reflect.TypeFor[Ended]():
+	case reflect.TypeFor[event.Ended]():
 		return field == "Call" || field == "Parent" || field == "EndedJobs"
-	case reflect.TypeFor[Raised]():
+	case reflect.TypeFor[event.Raised]():
 		return field == "ID" || field == "Child" || field == "Call"
-	case reflect.TypeFor[Tasked]():
+	case reflect.TypeFor[event.Tasked]():
 		return field == "ID" || field == "By" || field == "Call" || field == "After" || field == "For"
-	case reflect.TypeFor[Spawned](), reflect.TypeFor[Returned]():
+	case reflect.TypeFor[event.Spawned](), reflect.TypeFor[event.Returned]():
 		return field == "Child" || field == "Call" || field == "Name"
-	case reflect.TypeFor[Finished]():
+	case reflect.TypeFor[event.Finished]():
 		return field == "Job"
 	case reflect.TypeFor[tool.Job](), reflect.TypeFor[llm.Call]():
 		return field == "ID" || field == "Wire"
 	case reflect.TypeFor[llm.Result]():
 		return field == "CallID"
-	case reflect.TypeFor[Claimed]():
+	case reflect.TypeFor[event.Claimed]():
 		return field == "Writer"
-	case reflect.TypeFor[StepStarted]():
+	case reflect.TypeFor[event.StepStarted]():
 		return field == "Step" || field == "Parent"
-	case reflect.TypeFor[StepEnded]():
+	case reflect.TypeFor[event.StepEnded]():
 		return field == "Step"
-	case reflect.TypeFor[Recorded]():
+	case reflect.TypeFor[event.Recorded]():
 		return field == "Of" || field == "ID" || field == "By" || field == "Key" || field == "Sent"
-	case reflect.TypeFor[Staged]():
+	case reflect.TypeFor[event.Staged]():
 		return field == "Task" || field == "Session" || field == "By"
 	}
 	return false
@@ -75,27 +77,27 @@ func calls(owner reflect.Type, field string) bool {
 // content by its digest, a checkpoint. Snapshots are made from text that was mapped already.
 func stored(owner reflect.Type, field string) bool {
 	switch owner {
-	case reflect.TypeFor[Opened]():
+	case reflect.TypeFor[event.Opened]():
 		return field == "Root" || field == "Parent" || field == "Traceparent"
-	case reflect.TypeFor[Spawned]():
+	case reflect.TypeFor[event.Spawned]():
 		return field == "Root"
-	case reflect.TypeFor[Forked]():
+	case reflect.TypeFor[event.Forked]():
 		return field == "From"
-	case reflect.TypeFor[tool.File](), reflect.TypeFor[llm.Image](), reflect.TypeFor[Stopped](), reflect.TypeFor[StepBlob]():
+	case reflect.TypeFor[tool.File](), reflect.TypeFor[llm.Image](), reflect.TypeFor[event.Stopped](), reflect.TypeFor[event.StepBlob]():
 		return field == "Digest"
-	case reflect.TypeFor[Started]():
+	case reflect.TypeFor[event.Started]():
 		return field == "Sum"
-	case reflect.TypeFor[tool.Proposal](), reflect.TypeFor[Source]():
+	case reflect.TypeFor[tool.Proposal](), reflect.TypeFor[event.Source]():
 		return field == "Blob"
-	case reflect.TypeFor[Checkpoint]():
+	case reflect.TypeFor[event.Checkpoint]():
 		return field == "ID"
-	case reflect.TypeFor[Workspace]():
+	case reflect.TypeFor[event.Workspace]():
 		return field == "Copy" || field == "Manifest"
-	case reflect.TypeFor[Restored]():
+	case reflect.TypeFor[event.Restored]():
 		return field == "To" || field == "Before" || field == "After"
-	case reflect.TypeFor[Compacted](), reflect.TypeFor[Rewound]():
+	case reflect.TypeFor[event.Compacted](), reflect.TypeFor[event.Rewound]():
 		return field == "Snapshot"
-	case reflect.TypeFor[Unknown]():
+	case reflect.TypeFor[event.Unknown]():
 		return field == "Name"
 	}
 	return false
@@ -104,16 +106,16 @@ func stored(owner reflect.Type, field string) bool {
 // vendors reports whether a field is the name of a model, or data signed by its vendor.
 func vendors(owner reflect.Type, field string) bool {
 	switch owner {
-	case reflect.TypeFor[Asked](), reflect.TypeFor[Replied](), reflect.TypeFor[Failed](), reflect.TypeFor[Switched](),
-		reflect.TypeFor[Judged](), reflect.TypeFor[Compacted](), reflect.TypeFor[Spawned]():
+	case reflect.TypeFor[event.Asked](), reflect.TypeFor[event.Replied](), reflect.TypeFor[event.Failed](), reflect.TypeFor[event.Switched](),
+		reflect.TypeFor[event.Judged](), reflect.TypeFor[event.Compacted](), reflect.TypeFor[event.Spawned]():
 		return field == "Route"
-	case reflect.TypeFor[Routed]():
+	case reflect.TypeFor[event.Routed]():
 		return field == "Route" || field == "From" || field == "Judge"
 	case reflect.TypeFor[llm.Reasoning]():
 		return field == "Opaque" || field == "Route"
 	case reflect.TypeFor[llm.Consulted]():
 		return field == "Route"
-	case reflect.TypeFor[Corpus]():
+	case reflect.TypeFor[event.Corpus]():
 		return field == "Small"
 	}
 	return false
@@ -260,7 +262,7 @@ func mappedJSON(raw json.RawMessage, f func(string) string) (json.RawMessage, bo
 // tokenLen returns the length of the string or number at the beginning of valid JSON; 1 for anything else.
 func tokenLen(raw []byte) int {
 	if raw[0] == '"' {
-		return stringLen(raw)
+		return rawjson.StringLen(raw)
 	}
 	n := 0
 	for n < len(raw) && strings.IndexByte("+-.0123456789eE", raw[n]) >= 0 {

@@ -1,13 +1,15 @@
-package llm
+package repair_test
 
 import (
 	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/inspan/inspan/internal/base/repair"
 )
 
-func TestRepairArgs(t *testing.T) {
+func TestArgs(t *testing.T) {
 	fence := "```"
 	cases := []struct{ in, want string }{
 		{"", "{}"},
@@ -66,14 +68,14 @@ func TestRepairArgs(t *testing.T) {
 		{`{"a":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + "}", ""},
 	}
 	for _, c := range cases {
-		got, ok := RepairArgs(c.in)
+		got, ok := repair.Args(c.in)
 		if string(got) != c.want && ok || ok != (c.want != "") {
-			t.Errorf("RepairArgs(%q) = %q, %v; want %q", c.in, got, ok, c.want)
+			t.Errorf("Args(%q) = %q, %v; want %q", c.in, got, ok, c.want)
 		}
 	}
 }
 
-func FuzzRepairArgs(f *testing.F) {
+func FuzzArgs(f *testing.F) {
 	for _, s := range []string{
 		"", "{}", `{"a":1,}`, `{'a':'b'}`, "```json\n{\"a\":\"x\ny\"}\n```", `"{\"a\":[1,2]}"`,
 		`{"a":True`, `{"a":[{"b":"c\d"}`, `{"a":1}{"a":1}`, `{"a":{"b":{"c":"\u00e9\ud83d\ude00"}}}`,
@@ -81,20 +83,20 @@ func FuzzRepairArgs(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
-		got, ok := RepairArgs(in)
+		got, ok := repair.Args(in)
 		if !ok {
 			return
 		}
 		var m map[string]any
 		if err := json.Unmarshal(got, &m); err != nil || m == nil {
-			t.Fatalf("RepairArgs(%q) = %q: not an object: %v", in, got, err)
+			t.Fatalf("Args(%q) = %q: not an object: %v", in, got, err)
 		}
-		if again, ok := RepairArgs(string(got)); !ok || string(again) != string(got) {
+		if again, ok := repair.Args(string(got)); !ok || string(again) != string(got) {
 			t.Fatalf("not idempotent: %q, then %q %v", got, again, ok)
 		}
 		var before map[string]any
 		if json.Unmarshal([]byte(in), &before) == nil && before != nil && !reflect.DeepEqual(before, m) {
-			t.Fatalf("RepairArgs(%q) = %q: meaning changed", in, got)
+			t.Fatalf("Args(%q) = %q: meaning changed", in, got)
 		}
 	})
 }

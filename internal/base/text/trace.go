@@ -1,4 +1,4 @@
-package event
+package text
 
 import (
 	"crypto/sha256"
@@ -8,8 +8,8 @@ import (
 
 // SpanContext returns the traceparent of a span of a session, in the form of W3C Trace Context. The ids follow
 // from the ids of the session and the span alone, so an exporter of the session and a program that was told
-// about the span agree. Within is [Opened].Traceparent, whose trace the span is in; if empty, the session has a
-// trace of its own.
+// about the span agree. Within is the traceparent with which the session was opened, whose trace the span is
+// in; if empty, the session has a trace of its own.
 func SpanContext(within, session, span string) string {
 	trace, flags := digest(16, session), "01"
 	if IsTraceparent(within) {
@@ -33,7 +33,7 @@ func IsTraceparent(s string) bool {
 		return false
 	}
 	for i, n := range []int{2, 32, 16, 2} {
-		if len(parts[i]) != n || strings.Trim(parts[i], digits+"abcdef") != "" {
+		if len(parts[i]) != n || strings.Trim(parts[i], "0123456789abcdef") != "" {
 			return false
 		}
 	}

@@ -1,4 +1,4 @@
-package tool_test
+package text_test
 
 import (
 	"strings"
@@ -7,10 +7,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/inspan/inspan/tool"
+	"github.com/inspan/inspan/internal/base/text"
 )
 
-func TestCut(t *testing.T) {
+func TestCutMiddle(t *testing.T) {
 	lines := strings.Repeat("0123456789\n", 10)
 	tests := []struct {
 		text       string
@@ -26,24 +26,24 @@ func TestCut(t *testing.T) {
 		{"ééééé", 5, "é", "é"},
 	}
 	for _, tt := range tests {
-		head, tail, dropped := tool.Cut(tt.text, tt.limit)
+		head, tail, dropped := text.CutMiddle(tt.text, tt.limit)
 		if head != tt.head || tail != tt.tail || dropped != len(tt.text)-len(head)-len(tail) {
-			t.Errorf("Cut(%q, %d) = %q, %q, %d", tt.text, tt.limit, head, tail, dropped)
+			t.Errorf("CutMiddle(%q, %d) = %q, %q, %d", tt.text, tt.limit, head, tail, dropped)
 		}
 	}
 }
 
-func TestCutAlways(t *testing.T) {
+func TestCutMiddleAlways(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringOf(rapid.SampledFrom([]rune("ab\né世🙂"))).Draw(t, "text")
-		limit := rapid.IntRange(-1, len(text)+2).Draw(t, "limit")
-		head, tail, dropped := tool.Cut(text, limit)
-		if !strings.HasPrefix(text, head) || !strings.HasSuffix(text, tail) ||
-			len(head)+len(tail)+dropped != len(text) || dropped < 0 {
-			t.Fatalf("Cut(%q, %d) = %q, %q, %d", text, limit, head, tail, dropped)
+		s := rapid.StringOf(rapid.SampledFrom([]rune("ab\né世🙂"))).Draw(t, "text")
+		limit := rapid.IntRange(-1, len(s)+2).Draw(t, "limit")
+		head, tail, dropped := text.CutMiddle(s, limit)
+		if !strings.HasPrefix(s, head) || !strings.HasSuffix(s, tail) ||
+			len(head)+len(tail)+dropped != len(s) || dropped < 0 {
+			t.Fatalf("CutMiddle(%q, %d) = %q, %q, %d", s, limit, head, tail, dropped)
 		}
 		if len(head)+len(tail) > max(limit, 0) || !utf8.ValidString(head) || !utf8.ValidString(tail) {
-			t.Fatalf("Cut(%q, %d) = %q, %q", text, limit, head, tail)
+			t.Fatalf("CutMiddle(%q, %d) = %q, %q", s, limit, head, tail)
 		}
 	})
 }
@@ -53,11 +53,11 @@ func TestNearest(t *testing.T) {
 	for want, near := range map[string]string{
 		"pth": "path", "oldString": "old_string", "newstring": "new_string", "limits": "limit", "ptah": "path", "zzz": "", "": "",
 	} {
-		if got := tool.Nearest(want, names); got != near {
+		if got := text.Nearest(want, names); got != near {
 			t.Errorf("Nearest(%q) = %q, want %q", want, got, near)
 		}
 	}
-	if got := tool.Nearest("modle", []string{"mode", "model"}); got != "model" {
+	if got := text.Nearest("modle", []string{"mode", "model"}); got != "model" {
 		t.Errorf("of two that are as near it takes %q", got)
 	}
 }
@@ -77,7 +77,7 @@ func TestInside(t *testing.T) {
 		{"", "/w", false},
 		{"", "", false},
 	} {
-		if got := tool.Inside(tc.dir, tc.path); got != tc.want {
+		if got := text.Inside(tc.dir, tc.path); got != tc.want {
 			t.Errorf("Inside(%q, %q) = %v", tc.dir, tc.path, got)
 		}
 	}

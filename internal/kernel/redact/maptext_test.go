@@ -1,4 +1,4 @@
-package event_test
+package redact_test
 
 import (
 	"encoding/json"
@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/redact"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -103,9 +105,9 @@ func holding(v reflect.Value, field string, found map[string]bool) {
 // unless it is added here.
 func TestMapTextLeavesNothing(t *testing.T) {
 	found := map[string]bool{}
-	for _, body := range append(bodies(), event.Unknown{}) {
+	for _, body := range append(testkit.Bodies(), event.Unknown{}) {
 		in := filled(reflect.TypeOf(body), 0).Interface().(event.Body)
-		out := event.MapText(in, func(s string) string { return strings.ReplaceAll(s, hush, "…") })
+		out := redact.MapText(in, func(s string) string { return strings.ReplaceAll(s, hush, "…") })
 		if again := filled(reflect.TypeOf(body), 0).Interface(); !reflect.DeepEqual(in, again) {
 			t.Errorf("%T was changed: %s", in, cmp.Diff(again, in))
 		}
@@ -145,8 +147,8 @@ func TestMapTextLeavesNothing(t *testing.T) {
 // TestMapTextKeepsTheRest checks that a body without anything to change stays the same, and that only the texts in JSON
 // are changed.
 func TestMapTextKeepsTheRest(t *testing.T) {
-	for _, body := range bodies() {
-		if out := event.MapText(body, func(s string) string { return s }); !reflect.DeepEqual(out, body) {
+	for _, body := range testkit.Bodies() {
+		if out := redact.MapText(body, func(s string) string { return s }); !reflect.DeepEqual(out, body) {
 			t.Errorf("%T: %s", body, cmp.Diff(body, out))
 		}
 	}
@@ -161,16 +163,16 @@ func TestMapTextKeepsTheRest(t *testing.T) {
 		`{"cut":"hunter2`:                           `{'cut':'<X>`,
 		``:                                          ``,
 	} {
-		out := event.MapText(event.Judged{Args: json.RawMessage(raw)}, change).(event.Judged)
+		out := redact.MapText(event.Judged{Args: json.RawMessage(raw)}, change).(event.Judged)
 		if string(out.Args) != want {
 			t.Errorf("%s became %s, want %s", raw, out.Args, want)
 		}
 	}
-	if out := event.MapText(nil, change); out != nil {
+	if out := redact.MapText(nil, change); out != nil {
 		t.Errorf("nothing became %v", out)
 	}
 	effects := []tool.Effect{{Kind: tool.Execute, Words: &tool.Words{Argv: []string{"make", "hunter2"}}}}
-	out := event.MapText(event.Judged{Effects: effects}, change).(event.Judged)
+	out := redact.MapText(event.Judged{Effects: effects}, change).(event.Judged)
 	if got, was := out.Effects[0].Words.Argv[1], effects[0].Words.Argv[1]; got != "<X>" || was != "hunter2" {
 		t.Errorf("words: %s, %s", got, was)
 	}
@@ -188,7 +190,7 @@ func BenchmarkMapText(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				event.MapText(body, func(s string) string { return s })
+				redact.MapText(body, func(s string) string { return s })
 			}
 		})
 	}

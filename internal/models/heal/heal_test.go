@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/inspan/inspan/internal/models/heal"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic"
 	"github.com/inspan/inspan/llm/gemini"
-	"github.com/inspan/inspan/llm/heal"
 	"github.com/inspan/inspan/llm/openai"
 )
 

@@ -1,6 +1,9 @@
-package llm
+// Package memo keeps encoded texts, so that a conversation that is sent again is not encoded again.
+package memo
 
-import "sync"
+import (
+	"sync"
+)
 
 // A Memo keeps the encoded parts of a conversation for its next request, since most of it is sent again each time.
 // It keeps the texts of the last two requests, up to 8 MiB. The zero value is empty, and a nil Memo keeps nothing.
@@ -30,9 +33,9 @@ type Form byte
 
 // Forms.
 const (
-	FormString Form = iota // a JSON string
-	FormJSON               // JSON without insignificant bytes
-	FormBase64             // base64
+	String Form = iota // a JSON string
+	JSON               // JSON without insignificant bytes
+	Base64             // base64
 )
 
 const (
@@ -62,9 +65,9 @@ func (m *Memo) Begin() (grown int) {
 	return grown
 }
 
-// AppendEncoded appends the encoding of text to dst. It takes it from the memo, or calls encode, which must be
+// Append appends the encoding of text to dst. It takes it from the memo, or calls encode, which must be
 // a function of the text alone.
-func AppendEncoded[T ~string | ~[]byte](m *Memo, dst []byte, form Form, text T, encode func(dst []byte, text T) []byte) []byte {
+func Append[T ~string | ~[]byte](m *Memo, dst []byte, form Form, text T, encode func(dst []byte, text T) []byte) []byte {
 	if m == nil || len(text) < leastKept {
 		return encode(dst, text)
 	}

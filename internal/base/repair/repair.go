@@ -1,4 +1,5 @@
-package llm
+// Package repair mends JSON that models write.
+package repair
 
 import (
 	"bytes"
@@ -8,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// RepairArgs turns the text that a model wrote into the arguments of a tool call: one compact JSON object without
+// Args turns the text that a model wrote into the arguments of a tool call: one compact JSON object without
 // duplicate keys. It repairs what has one meaning only and reports false for all else, above all for anything that
 // may have been cut off.
 //
@@ -31,8 +32,8 @@ import (
 //	{"a":1}{"a":2}   {"a":1,"a":2}          rejected: which one?
 //	{"a":"say "hi""}   {"a" "b"}   [1]      rejected: no one meaning
 //
-// RepairArgs of its own output is that output.
-func RepairArgs(raw string) (args json.RawMessage, ok bool) {
+// Args of its own output is that output.
+func Args(raw string) (args json.RawMessage, ok bool) {
 	raw = strings.TrimSpace(strings.TrimPrefix(raw, "\ufeff"))
 	if raw == "" || raw == "null" {
 		return json.RawMessage("{}"), true
