@@ -98,7 +98,7 @@ func kinds() []Kind {
 // Step is one step. Its kind decides which fields apply.
 type Step struct {
 	ID    string `json:"id"`              // a letter, then letters, digits, - and _; unique in its list
-	Kind  Kind   `json:"kind"`            // what it does, see the constants
+	Kind  Kind   `json:"kind"`            // what it does, see Kinds
 	Title string `json:"title,omitempty"` // for people
 	// Needs are the steps that must succeed before this one begins. Nil means the one above. Empty means none.
 	Needs []string `json:"needs,omitzero"`
