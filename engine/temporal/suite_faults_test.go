@@ -92,7 +92,7 @@ func wakes(r *round) {
 	r.ends(r.victim)
 }
 
-// proxied starts a worker after proxies of its own.
+// proxied starts a worker behind proxies of its own.
 func proxied(r *round, c conf) *process {
 	database, err := testkit.NewProxyTo("127.0.0.1", "unix", cluster.Socket())
 	if err != nil {
@@ -117,7 +117,7 @@ func engineAddress() string {
 	return engine.address
 }
 
-// after starts a worker that reaches both servers by proxies.
+// behind starts a worker that reaches both servers by proxies.
 func (r *round) behind(c conf, database, server *testkit.Proxy, cut func(bool) error, command ...string) *process {
 	r.t.Cleanup(func() {
 		if err := errors.Join(database.Close(), server.Close()); err != nil {

@@ -164,7 +164,7 @@ func (p *program) answer() Answer {
 	return out
 }
 
-// after returns the texts that the model of a request had before it, directly or by answers to other requests.
+// behind returns the texts that the model of a request had before it, directly or by answers to other requests.
 func (p *program) behind(n int) map[int][]span {
 	all, todo, done := readBy{}, []int{n}, map[int]bool{}
 	for len(todo) > 0 {

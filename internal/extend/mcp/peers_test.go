@@ -118,7 +118,7 @@ func listening(t *testing.T, modules, kind string) string {
 	return fmt.Sprintf("http://127.0.0.1:%d/%s", port, map[string]string{mcp.HTTP: "mcp", mcp.SSE: "sse"}[kind])
 }
 
-// bridged is a server like one that is a program, after a bridge that others made.
+// bridged is a server like one that is a program, behind a bridge that others made.
 func bridged(t *testing.T, modules, kind string, s mcp.Server) mcp.Server {
 	t.Helper()
 	if kind == mcp.Stdio {

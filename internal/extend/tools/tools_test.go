@@ -188,7 +188,7 @@ func (s *session) effects(name string, a args) []tool.Effect {
 
 func (s *session) path(name string) string { return filepath.Join(s.env.Root, name) }
 
-// put writes a file after the session's back.
+// put writes a file behind the session's back.
 func (s *session) put(name, data string) {
 	s.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(s.path(name)), 0o755); err != nil {

@@ -346,7 +346,7 @@ func TestListAtOnce(t *testing.T) {
 	}
 }
 
-// TestNothingSaid leaves nothing after of a session in which nothing was said.
+// TestNothingSaid leaves nothing behind of a session in which nothing was said.
 func TestNothingSaid(t *testing.T) {
 	e := edit(t, wire.ClientCapabilities{}, nil)
 	if _, err := e.conn.SetSessionMode(t.Context(), wire.SetSessionModeRequest{SessionId: e.session, ModeId: "plan"}); err != nil {

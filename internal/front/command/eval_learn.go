@@ -253,7 +253,7 @@ func (c *comparisons) drawn(ctx context.Context, from []string) ([]eval.Drawn, e
 	return out, nil
 }
 
-// there checks that the events after a change exist, and are not of a held-out trial.
+// there checks that the events that a change names exist, and are not of a held-out trial.
 func (c *comparisons) there(ctx context.Context, from string, d eval.Drawn) error {
 	left := slices.Clone(d.Events)
 	for e, err := range store.Events(ctx, c.Sessions, d.Session) {

@@ -26,7 +26,7 @@ func peer(t *testing.T, within time.Duration, dir string, args ...string) (strin
 	return string(out), err
 }
 
-// TestConformance runs all scenarios of the official suite for servers, over our transport, after our gate, with
+// TestConformance runs all scenarios of the official suite for servers, over our transport, behind our gate, with
 // the fixtures that they want. A verdict of the suite may cover no checks, so the number of passed checks of each
 // scenario counts.
 func TestConformance(t *testing.T) {

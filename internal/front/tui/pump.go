@@ -13,7 +13,7 @@ import (
 // each frame: no one reads faster, and drawing costs the same however little is new.
 const frame = time.Second / 60
 
-// Most that one frame may bring, so that keys never wait after output.
+// Most that one frame may bring, so that keys never wait behind output.
 const (
 	frameText   = 32 << 10 // bytes of streamed text
 	frameEvents = 256

@@ -75,7 +75,7 @@ func (remoteBackend) driver(context.Context, string) (string, error) { return ""
 
 func (remoteBackend) has(string) bool { return true }
 
-// personMessages implements backend. The person after messages in the server's logs is unknown here.
+// personMessages implements backend. The person behind messages in the server's logs is unknown here.
 func (remoteBackend) personMessages(context.Context, string) ([]string, error) { return nil, nil }
 
 func (a remoteBackend) rewindPoints(ctx context.Context, id string) ([]app.Point, error) {

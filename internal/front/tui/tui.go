@@ -9,7 +9,7 @@
 //     redrawn: streaming text, running calls, questions, the prompt, the status line. Fullscreen uses the
 //     alternate screen and scrolls by itself. The mouse stays with the terminal.
 //  3. Streams faster than 60 frames a second are merged before they are drawn (pump). The session never waits
-//     for the screen, and keys never wait after output. Outside fullscreen, a line that has settled is
+//     for the screen, and keys never wait behind output. Outside fullscreen, a line that has settled is
 //     never rendered again.
 //  4. No text of a model, a tool or a file controls the terminal: everything passes clean (text.go) or
 //     text.VisibleLines on its way to a line.

@@ -161,7 +161,7 @@ func TestCostLimitNeedsAPrice(t *testing.T) {
 	}
 }
 
-// A model without a price gets round no limit: not after another, and not in a session that has one.
+// A model without a price gets round no limit: not behind another, and not in a session that has one.
 func TestCostLimitsHoldEverywhere(t *testing.T) {
 	settings := "[providers.mine]\nkind='openai'\nbase_url='http://192.0.2.1'\n[providers.dear]\nkind='openai'\n" +
 		"base_url='http://192.0.2.1'\nmodels.m.price={input=1.0}\n"

@@ -126,7 +126,7 @@ type outcome struct {
 	why      string
 }
 
-// play runs programs over sources in a session of the real machine, with a leaf after it.
+// play runs programs over sources in a session of the real machine, with a leaf behind it.
 func play(t testing.TB, l *leaf, sources map[string]string, asks int, codes ...string) outcome {
 	t.Helper()
 	root := t.TempDir()

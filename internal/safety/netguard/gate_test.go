@@ -19,7 +19,7 @@ import (
 
 const secret = "correct-horse-battery-staple-0123456789"
 
-// after answers with the request and the gate's data about it.
+// behind answers with the request and the gate's data about it.
 func behind(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	var big *http.MaxBytesError
