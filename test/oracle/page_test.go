@@ -223,7 +223,7 @@ func TestPageShowsTheTeam(t *testing.T) {
 	p.see("waiting 1")
 	p.key(kb.Enter)
 	p.press(".tabs a", "Team")
-	p.see("scout", "idle", "painter", "works", "you: bash", "0 of 2 done", "Paint the parser", "make paint", "waits for 1")
+	p.see("scout", "idle", "painter", "waiting", "you: bash", "0 of 2 done", "Paint the parser", "make paint", "waits for 1")
 	p.shot("team")
 	p.press("button", "Message")
 	p.say(".team textarea", "say: hello")

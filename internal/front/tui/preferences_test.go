@@ -143,6 +143,7 @@ func commandHabits() []habit {
 		{name: "/tools", keys: "/tools" + enter, shown: []string{"read_file"}},
 		{name: "/jobs", keys: "/jobs" + enter, shown: []string{"no background jobs were started"}},
 		{name: "/subagents", keys: "/subagents" + enter, shown: []string{"there are no subagents yet"}},
+		{name: "/team", keys: "/team" + enter, shown: []string{"there is no team yet"}},
 		{name: "/config", keys: "/config" + enter, shown: []string{"workspace ", "sessions "}},
 		{name: "/quit", keys: "/quit" + enter, ends: true},
 		{name: "/exit", keys: "/exit" + enter, ends: true},

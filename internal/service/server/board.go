@@ -75,7 +75,7 @@ func (c *call) board(in boardWanted) (board, error) {
 	}
 	wanted := strings.ToLower(in.Text)
 	for _, r := range rows {
-		out.Inbox = append(out.Inbox, r.asks()...)
+		out.Inbox = append(out.Inbox, r.asks(shower{lexers: &c.lexers})...)
 		state := r.state()
 		out.Counts[state]++
 		switch {
@@ -155,13 +155,13 @@ func (t *Task) standing(without running.Standing, asks bool) running.Standing {
 	return running.StandsRunning
 }
 
-func (s seen) asks() (out []shownQuestion) {
+func (s seen) asks(show shower) (out []shownQuestion) {
 	if over(s.task.Stage) {
 		return nil
 	}
 	of := Task{ID: s.task.ID, Session: s.ID}
 	for _, p := range s.Questions {
-		q := showQuestion(of, p)
+		q := show.question(of, p)
 		q.Title, q.Root = words.OneLine(cmp.Or(s.task.Spec.Title, s.Name), 200), text.Visible(s.Root)
 		out = append(out, q)
 	}

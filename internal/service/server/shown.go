@@ -54,8 +54,11 @@ type shownItem struct {
 
 // shownFile is a file that a call has changed.
 type shownFile struct {
-	Path string `json:"path"`
-	Diff string `json:"diff,omitempty" jsonschema:"unified diff"`
+	Path string   `json:"path"`
+	Diff []string `json:"diff,omitempty" jsonschema:"what changed: lines of HTML"`
+	// Added and Removed count lines.
+	Added   int `json:"added,omitempty"`
+	Removed int `json:"removed,omitempty"`
 }
 
 // shownImage is an image, named by the blob with its bytes.
@@ -68,11 +71,11 @@ type shownImage struct {
 type shownQuestion struct {
 	Approval
 
-	Title string `json:"title,omitempty" jsonschema:"of the session"`
-	Root  string `json:"root,omitempty" jsonschema:"the workspace"`
-	Wants string `json:"wants,omitempty" jsonschema:"what it asks for, in words behind the name of the tool"`
-	Call  string `json:"call" jsonschema:"the call as it will run, decoded: its command, and the other arguments as JSON, with hidden characters spelled out"`
-	Diff  string `json:"diff,omitempty" jsonschema:"the preview, with hidden characters spelled out"`
+	Title string   `json:"title,omitempty" jsonschema:"of the session"`
+	Root  string   `json:"root,omitempty" jsonschema:"the workspace"`
+	Wants string   `json:"wants,omitempty" jsonschema:"what it asks for, in words behind the name of the tool"`
+	Call  string   `json:"call" jsonschema:"the call as it will run, decoded: its command, and the other arguments as JSON, with hidden characters spelled out"`
+	Diff  []string `json:"diff,omitempty" jsonschema:"the preview as lines of HTML, with hidden characters spelled out"`
 
 	Set []shownWish `json:"set,omitempty" jsonschema:"the calls that the question is about, the first one included, where several are asked about together; with names the others"`
 }
@@ -83,23 +86,25 @@ type shownWish struct {
 	Why     string   `json:"why,omitempty"`
 	Effects []string `json:"effects"`
 	Call    string   `json:"call" jsonschema:"as that of the question"`
-	Diff    string   `json:"diff,omitempty" jsonschema:"as that of the question"`
+	Diff    []string `json:"diff,omitempty" jsonschema:"as that of the question"`
 }
 
-func showQuestion(t Task, p inspan.Pending) shownQuestion {
+func (s shower) question(t Task, p inspan.Pending) shownQuestion {
 	a := approval(t, p)
 	a.Rules = slices.Clone(a.Rules)
 	for i := range a.Rules {
 		a.Rules[i] = text.Visible(a.Rules[i])
 	}
 	q := words.Consents(p.Root, "", p.Raised(), p.Calls())
-	out := shownQuestion{Approval: a, Wants: strings.TrimSpace(q.Title), Call: shownCall(p.Call), Diff: text.VisibleLines(a.Preview)}
-	out.Why = q.Why
+	out := shownQuestion{Approval: a, Wants: strings.TrimSpace(q.Title), Call: shownCall(p.Call)}
+	if out.Why = q.Why; a.Preview != "" {
+		out.Diff = markdown.DiffHTML(text.VisibleLines(a.Preview), s.lexers)
+	}
 	if len(p.Set) > 0 {
 		out.Tool, out.With = p.Name(), p.Answer(event.Decided{}).Also
 	}
 	for _, one := range p.Set {
-		q := showQuestion(t, one)
+		q := s.question(t, one)
 		out.Set = append(out.Set, shownWish{Tool: q.Tool, Why: q.Why, Effects: q.Effects, Call: q.Call, Diff: q.Diff})
 	}
 	return out
@@ -121,7 +126,7 @@ const (
 // shower makes items for the page. With whole, texts have any length that a page can handle.
 type shower struct {
 	whole  bool
-	lexers *markdown.Lexers // for code in replies
+	lexers *markdown.Lexers // for code
 }
 
 // cut returns the beginning of a text, with its hidden characters spelled out.
@@ -202,10 +207,27 @@ func (s shower) call(c *transcript.Call) shownItem {
 	out.HTML, out.Images = s.figure(b.Show), images(b.Parts)
 	for _, f := range b.Files {
 		if f.Written {
-			out.Files = append(out.Files, shownFile{text.Visible(f.Path), s.cut(&out, f.Diff, mostOfItem)})
+			out.Files = append(out.Files, s.file(f.Path, s.cut(&out, f.Diff, mostOfItem)))
 		}
 	}
 	return out
+}
+
+func (s shower) file(path, diff string) shownFile {
+	f := shownFile{Path: text.Visible(path)}
+	if diff == "" {
+		return f
+	}
+	f.Diff = markdown.DiffHTML(diff, s.lexers)
+	for _, line := range f.Diff {
+		switch {
+		case strings.HasPrefix(line, `<span class="row added"`):
+			f.Added++
+		case strings.HasPrefix(line, `<span class="row removed"`):
+			f.Removed++
+		}
+	}
+	return f
 }
 
 func (s shower) figure(show string) string {

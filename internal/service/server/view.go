@@ -210,7 +210,7 @@ func (v *view) questions() (out []shownQuestion) {
 		open = append(open, v.fold.Pending(q))
 	}
 	for _, p := range inspan.Sets(open) {
-		out = append(out, showQuestion(v.task, p))
+		out = append(out, v.question(v.task, p))
 	}
 	return out
 }

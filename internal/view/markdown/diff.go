@@ -17,11 +17,85 @@ func Diff(unified string, width int, s Style) string {
 	if width <= 0 {
 		width = 80
 	}
+	digits := 0 // of the largest line number
+	rows := diffRows(unified, s)
+	for _, r := range rows {
+		if n := max(r.old, r.fresh); n > 0 {
+			digits = max(digits, len(strconv.Itoa(n)))
+		}
+	}
+	var out []line
+	for i, r := range rows {
+		if r.heads && i > 0 {
+			out = append(out, nil)
+		}
+		out = append(out, r.screen(s, width, digits)...)
+	}
+	return strings.TrimRight(strings.Join(s.paintAll(out), "\n"), "\n")
+}
+
+// row is one line of a diff.
+type row struct {
+	old, fresh int    // its numbers in the old and the new file; 0 means none
+	sign       string // empty if it is not a line of a file
+	how        look   // of the sign, and of text without a colour of its own
+	heads      bool   // it is the heading of a file
+	text       line
+}
+
+// DiffHTML converts a unified diff for a page, line by line: each is a span with the class row, with its numbers in the
+// old and the new file and its sign; its second class is added, removed or hunk. Code has spans as in [HTML], and u around
+// the words that differ. Nothing in it is active.
+func DiffHTML(unified string, lexers *Lexers) (lines []string) {
+	for _, r := range diffRows(unified, Style{Lexers: lexers, classes: true}) {
+		lines = append(lines, r.page())
+	}
+	return lines
+}
+
+// page returns the row as HTML.
+func (r row) page() string {
+	w := &pageWriter{}
+	class := map[string]string{"+": " added", "-": " removed", "": " hunk"}[r.sign]
+	w.within("span", ` class="row`+class+`"`, func() {
+		for _, n := range []int{r.old, r.fresh} {
+			w.within("i", "", func() {
+				if n > 0 {
+					w.text(strconv.Itoa(n))
+				}
+			})
+		}
+		w.within("span", "", func() {
+			w.text(r.sign)
+			for _, s := range r.text {
+				w.span(s)
+			}
+		})
+	})
+	return w.String()
+}
+
+// span writes a piece of a line of a diff.
+func (w *pageWriter) span(s span) {
+	inner := func() { w.text(s.text) }
+	if s.look.back != "" {
+		words := inner
+		inner = func() { w.within("u", "", words) }
+	}
+	if s.look.color == "" {
+		inner()
+		return
+	}
+	w.within("span", ` class="t-`+s.look.color+`"`, inner)
+}
+
+// diffRows returns the lines of a unified diff. A file has one heading, without the lines of its head.
+func diffRows(unified string, s Style) []row {
 	if s.Lexers == nil {
 		s.Lexers = &Lexers{}
 	}
 	lines := strings.Split(strings.TrimRight(unified, "\n"), "\n")
-	d := differ{style: s, width: width, digits: digits(lines)}
+	d := differ{style: s}
 	end := lineEnd(lines)
 	for _, l := range lines {
 		l = strings.TrimSuffix(l, end)
@@ -31,7 +105,33 @@ func Diff(unified string, width int, s Style) string {
 	}
 	d.change()
 	d.tell()
-	return strings.TrimRight(strings.Join(s.paintAll(d.out), "\n"), "\n")
+	return d.rows
+}
+
+// screen returns the row as lines of a terminal, with its number in a column of so many digits, if there is room.
+func (r row) screen(s Style, width, digits int) (out []line) {
+	if r.sign == "" {
+		return chop(r.text, width)
+	}
+	numbers := span{"", look{faint: true}}
+	if digits > 0 && width-digits-3 >= least {
+		numbers.text = strings.Repeat(" ", digits+1)
+	}
+	text := slices.Clone(r.text)
+	for i, s := range text {
+		text[i].look.color = cmp.Or(s.look.color, r.how.color)
+	}
+	sign := r.sign
+	for i, part := range chop(text, max(1, width-len(numbers.text)-2)) {
+		first := numbers
+		if i > 0 {
+			sign = " "
+		} else if n := cmp.Or(r.fresh, r.old); n > 0 && numbers.text != "" {
+			first.text = fmt.Sprintf("%*d ", digits, n)
+		}
+		out = append(out, append(line{first, {sign + " ", r.how}}, part...))
+	}
+	return out
 }
 
 // lineEnd returns "\r" if all lines of the files end with it. If only some do, it is part of the change, and is
@@ -58,12 +158,10 @@ func signed(l string) bool { return l != "" && strings.IndexByte("+- ", l[0]) >=
 
 // differ reads a diff line by line.
 type differ struct {
-	style  Style
-	width  int
-	digits int // of the largest line number; 0 means there is no room for numbers, or none is known
-	out    []line
+	style Style
+	rows  []row
 
-	old, fresh         int    // numbers of the next lines
+	old, fresh         int    // numbers of the next lines; 0 means unknown
 	oldLeft, freshLeft int    // remaining lines of the hunk
 	path               string // the line, up to a tab
 	from               string
@@ -102,20 +200,6 @@ func lineRange(field, sign string) (start, count int, ok bool) {
 	return start, count, ok && err == nil && start >= 0 && count >= 0 && start < most && count < most
 }
 
-// digits returns the width of the column of numbers.
-func digits(lines []string) int {
-	most := 0
-	for _, l := range lines {
-		if !strings.HasPrefix(l, "@@") {
-			continue
-		}
-		if old, n, fresh, m, ok := hunk(l); ok {
-			most = max(most, len(strconv.Itoa(max(old+n, fresh+m))))
-		}
-	}
-	return most
-}
-
 func (d *differ) line(l string) {
 	from, isOld := strings.CutPrefix(d.path, "--- ")
 	to, isNew := strings.CutPrefix(d.path, "+++ ")
@@ -149,6 +233,8 @@ func (d *differ) other(l string) {
 		d.old, d.oldLeft, d.fresh, d.freshLeft = old, n, fresh, m
 		d.before, d.after = highlighter(d.style, d.language), highlighter(d.style, d.language)
 		how = look{color: d.style.pick(comment)}
+	} else {
+		d.old, d.fresh = 0, 0 // part of the hunk may have been left out here
 	}
 	d.add(line{{l, how}})
 }
@@ -178,20 +264,28 @@ func (d *differ) inHunk(l string) bool {
 		d.add(line{{l, look{faint: true}}})
 	case sign == "-" && d.oldLeft > 0:
 		d.gone(d.old, l[1:])
-		d.old, d.oldLeft = d.old+1, d.oldLeft-1
+		d.old, d.oldLeft = after(d.old), d.oldLeft-1
 	case sign == "+" && d.freshLeft > 0:
 		d.come(d.fresh, l[1:])
-		d.fresh, d.freshLeft = d.fresh+1, d.freshLeft-1
+		d.fresh, d.freshLeft = after(d.fresh), d.freshLeft-1
 	case sign == " " && d.oldLeft > 0 && d.freshLeft > 0:
 		d.change()
 		kept := strings.TrimPrefix(l, " ")
 		d.before.line(kept)
-		d.put(numbered{d.fresh, kept, d.after.line(kept)}, " ", look{})
-		d.old, d.oldLeft, d.fresh, d.freshLeft = d.old+1, d.oldLeft-1, d.fresh+1, d.freshLeft-1
+		d.rows = append(d.rows, row{old: d.old, fresh: d.fresh, sign: " ", text: d.after.line(kept)})
+		d.old, d.oldLeft, d.fresh, d.freshLeft = after(d.old), d.oldLeft-1, after(d.fresh), d.freshLeft-1
 	default:
 		return false
 	}
 	return true
+}
+
+// after returns the number of the next line; 0 stays unknown.
+func after(n int) int {
+	if n == 0 {
+		return 0
+	}
+	return n + 1
 }
 
 // tell shows the held lines, because there is no heading for them.
@@ -217,10 +311,7 @@ func (d *differ) file(to string) {
 	}
 	d.from, d.held = "", nil
 	d.language = languageOf(cmp.Or(strings.TrimSuffix(name(to), "/dev/null"), name(from)))
-	if len(d.out) > 0 {
-		d.out = append(d.out, nil)
-	}
-	d.add(line{{title, look{bold: true, color: d.style.pick(heading)}}})
+	d.rows = append(d.rows, row{heads: true, text: line{{title, look{bold: true, color: d.style.pick(heading)}}}})
 }
 
 // change shows removed lines and their replacements, compared one by one.
@@ -232,35 +323,12 @@ func (d *differ) change() {
 		before[i], after[i] = reworded(d.minus[i].text, d.plus[i].text)
 	}
 	for i, m := range d.minus {
-		m.code = marked(m.code, before[i], d.style.tint(removed))
-		d.put(m, "-", gone)
+		d.rows = append(d.rows, row{old: m.number, sign: "-", how: gone, text: marked(m.code, before[i], d.style.tint(removed))})
 	}
 	for i, p := range d.plus {
-		p.code = marked(p.code, after[i], d.style.tint(added))
-		d.put(p, "+", come)
+		d.rows = append(d.rows, row{fresh: p.number, sign: "+", how: come, text: marked(p.code, after[i], d.style.tint(added))})
 	}
 	d.minus, d.plus = nil, nil
-}
-
-// put shows a line with its number and sign. Text without a colour of its own has that of the sign.
-func (d *differ) put(n numbered, sign string, how look) {
-	numbers := span{"", look{faint: true}}
-	if d.digits > 0 && d.width-d.digits-3 >= least {
-		numbers.text = strings.Repeat(" ", d.digits+1)
-	}
-	text := slices.Clone(n.code)
-	for i, s := range text {
-		text[i].look.color = cmp.Or(s.look.color, how.color)
-	}
-	for i, part := range chop(text, max(1, d.width-len(numbers.text)-2)) {
-		first := numbers
-		if i > 0 {
-			sign = " "
-		} else if n.number > 0 && numbers.text != "" {
-			first.text = fmt.Sprintf("%*d ", d.digits, n.number)
-		}
-		d.out = append(d.out, append(line{first, {sign + " ", how}}, part...))
-	}
 }
 
 // languageOf returns the language of a file by its name, as lexerFile takes it.
@@ -271,5 +339,5 @@ func languageOf(name string) string {
 	return path.Base(name)
 }
 
-// add shows a line as it is.
-func (d *differ) add(l line) { d.out = append(d.out, chop(l, d.width)...) }
+// add shows a line that is not of a file.
+func (d *differ) add(l line) { d.rows = append(d.rows, row{text: l}) }

@@ -190,6 +190,10 @@ func TestDiff(t *testing.T) {
 			"@@ -99999999999999999999,1 +1 @@\n@@ -1 @@\n@@ -a +b @@\n+\n-",
 			"@@ -99999999999999999999,1 +1\n@@\n@@ -1 @@\n@@ -a +b @@\n+\n-",
 		},
+		"left out": {
+			"@@ -1,9 +1,9 @@\n a\n… 3 KB left out …\n b\n+c\n@@ -20 +21 @@\n-d\n+e\n",
+			"@@ -1,9 +1,9 @@\n 1   a\n… 3 KB left out …\n     b\n   + c\n@@ -20 +21 @@\n20 - d\n21 + e",
+		},
 		"line ends that changed": {"-a\r\n+a\n", "- a\\x0d\n+ a"},
 		"line ends of windows":   {"-a\r\n+b\r\n", "- a\n+ b"},
 		"harmless":               {"-\x1b[2J\n+\u202e", "- \\x1b[2J\n+ \\u202e"},
@@ -202,6 +206,19 @@ func TestDiff(t *testing.T) {
 			}
 			check(t, got, 30, s)
 		})
+	}
+}
+
+// TestDiffHTML checks that a diff on the page has the numbers of both files, colours, marked words, and nothing active.
+func TestDiffHTML(t *testing.T) {
+	got := strings.Join(markdown.DiffHTML("--- a/f.go\n+++ b/f.go\n@@ -9,2 +9,2 @@\n if x {\n-y := \"<b>\"\n+z := \"<b>\"\n", nil), "\n")
+	want := `<span class="row hunk"><i></i><i></i><span><span class="t-heading">f.go</span></span></span>
+<span class="row hunk"><i></i><i></i><span><span class="t-comment">@@ -9,2 +9,2 @@</span></span></span>
+<span class="row"><i>9</i><i>9</i><span> <span class="t-keyword">if</span> x {</span></span>
+<span class="row removed"><i>10</i><i></i><span>-<u>y</u> := <span class="t-literal">&#34;&lt;b&gt;&#34;</span></span></span>
+<span class="row added"><i></i><i>10</i><span>+<u>z</u> := <span class="t-literal">&#34;&lt;b&gt;&#34;</span></span></span>`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 

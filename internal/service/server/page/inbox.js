@@ -6,7 +6,7 @@ import { repeat } from "./lit/directives/repeat.js";
 import { post } from "./api.js";
 import { app, attempt, refresh, update } from "./app.js";
 import { diff, empty } from "./parts.js";
-import { folder, full } from "./words.js";
+import { count, folder, full } from "./words.js";
 
 export function inboxView() {
   const inbox = app.board?.inbox;
@@ -53,7 +53,10 @@ const mostLines = 40; // of a call that are shown before somebody asks for all o
 const unfolded = new Set(); // questions of which all is shown
 
 // long reports whether a part of what a question shows is folded away. Then it can't be allowed.
-const long = (q) => !unfolded.has(name(q)) && calls(q).flatMap((c) => [c.call, c.diff ?? ""]).some((text) => text.length > 4000 || text.split("\n").length > mostLines);
+const long = (q) => !unfolded.has(name(q)) && calls(q).some((c) => [c.call.split("\n"), c.diff ?? []].some((lines) => lines.length > mostLines || size(lines) > 4000));
+
+// size counts the characters of lines, which may be HTML.
+const size = (lines) => lines.reduce((sum, l) => sum + l.replace(/<[^>]*>/g, "").length, 0);
 
 // body is a text of a question, with its beginning and its end if it is folded.
 function body(q, text, show) {
@@ -62,6 +65,15 @@ function body(q, text, show) {
   const head = lines.slice(0, mostLines / 2).join("\n").slice(0, 1500), tail = lines.slice(-8).join("\n").slice(-1000);
   return head.length + tail.length >= text.length ? show(text) : html`${show(head)}<p class="notice">…
     ${(text.length - head.length - tail.length).toLocaleString("en")} characters are not shown …</p>${show(tail)}`;
+}
+
+// changes is the diff of a call, with its beginning and its end if the question is folded.
+function changes(q, lines) {
+  if (!long(q)) return diff(lines);
+  const some = (all, most, room) => all.slice(0, all.findIndex((l, i) => i === most || (room -= size([l])) < 0));
+  const head = some([...lines, ""], mostLines / 2, 1500), tail = some([...lines.slice(head.length).reverse(), ""], 8, 1000).reverse();
+  const left = lines.length - head.length - tail.length;
+  return left > 0 ? html`${diff(head)}<p class="notice">… ${count(left, "line")} not shown …</p>${diff(tail)}` : diff(lines);
 }
 
 const decided = new Set(); // questions that were decided here and may still be in what the server said last
@@ -93,11 +105,11 @@ const sentence = (text) => text.split("`").map((part, i) => i % 2 ? html`<code>$
 
 // These calls are wholly in the diff that the question shows, if none of it is left out; their arguments would say it
 // again.
-const inDiff = (c) => ["write_file", "edit_file", "edit_lines"].includes(c.tool) && c.diff && !c.diff.includes("of the diff left out");
+const inDiff = (c) => ["write_file", "edit_file", "edit_lines"].includes(c.tool) && c.diff && !c.diff.some((l) => l.includes("of the diff left out"));
 
 // wish shows one call: what it would do, each thing once.
 const wish = (q, c) => html`
-  ${c.diff ? body(q, c.diff, diff) : nothing}
+  ${c.diff ? changes(q, c.diff) : nothing}
   ${inDiff(c) ? html`<details><summary class="faint">The call</summary><pre tabindex="0">${c.call}</pre></details>`
     : body(q, c.call, (text) => html`<pre tabindex="0">${text}</pre>`)}
   ${c.effects.length ? html`<ul class="effects" aria-label="It would">${c.effects.map((e) => html`<li>${e}</li>`)}</ul>` : nothing}`;

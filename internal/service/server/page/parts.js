@@ -1,6 +1,7 @@
 // Parts that several views have.
 
 import { html, svg, nothing } from "./lit/lit-html.js";
+import { unsafeHTML } from "./lit/directives/unsafe-html.js";
 import { get } from "./api.js";
 import { app, attempt, update } from "./app.js";
 import { count, marks } from "./words.js";
@@ -24,54 +25,8 @@ export const chip = (state, text = state) => html`<span class="state ${state}">$
 // empty is what a view shows when it has nothing to show.
 export const empty = (title, text, link) => html`<div class="empty"><strong>${title}</strong>${text}${link ? html`<br>${link}` : nothing}</div>`;
 
-// diff shows a unified diff with the numbers of lines, and marks the words of a line that differ. Behind a place where
-// something was left out there are no numbers.
-export function diff(text) {
-  const rows = [];
-  let before = 0, after = 0; // 0: not known
-  const lines = text.split("\n");
-  if (lines.at(-1) === "") lines.pop();
-  const [from, to] = lines;
-  if (from?.startsWith("--- ") && to?.startsWith("+++ ")) lines.splice(0, 2, fileOf(from.slice(4), to.slice(4)));
-  for (const line of lines) {
-    const head = line.match(/^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/);
-    if (head) [before, after] = [Number(head[1]) || 1, Number(head[2]) || 1];
-    const next = { old: before || "", new: after || "" };
-    if (head || line.startsWith("\\")) rows.push({ kind: "hunk", line });
-    else if (!before && /^(--- |\+\+\+ )/.test(line) || !/^[ +-]/.test(line)) {
-      rows.push({ kind: "hunk", line });
-      before = after = 0;
-    } else if (line[0] === "+") rows.push({ kind: "added", line, new: next.new }), after &&= after + 1;
-    else if (line[0] === "-") rows.push({ kind: "removed", line, old: next.old }), before &&= before + 1;
-    else rows.push({ kind: "", line, ...next }), before &&= before + 1, after &&= after + 1;
-  }
-  for (let i = 0; i < rows.length;) {
-    let removed = i;
-    while (rows[removed]?.kind === "removed") removed++;
-    let added = removed;
-    while (rows[added]?.kind === "added") added++;
-    for (let n = i; n < removed && n + removed - i < added; n++) differing(rows[n], rows[n + removed - i]);
-    i = Math.max(added, i + 1);
-  }
-  return html`<pre class="diff" tabindex="0">${rows.map((r) => html`<span class="row ${r.kind}"><i>${r.old ?? ""}</i><i>${r.new ?? ""}</i><span>${
-    r.mark ? html`${r.line.slice(0, r.mark[0])}<u>${r.line.slice(...r.mark)}</u>${r.line.slice(r.mark[1])}` : r.line}</span></span>`)}</pre>`;
-}
-
-// fileOf names the file of a diff, as the terminal does.
-const fileOf = (from, to) => to === "/dev/null" ? `${from} (deleted)` : from === "/dev/null" ? `${to} (new)` : to;
-
-// differing marks what differs in two lines that stand for each other, if they have something in common.
-function differing(a, b) {
-  const one = a.line.slice(1), other = b.line.slice(1), least = Math.min(one.length, other.length);
-  let head = 0, tail = 0;
-  while (head < least && one[head] === other[head]) head++;
-  while (head && /\w/.test(one[head - 1]) && /\w/.test(one[head] ?? other[head] ?? "")) head--; // to the beginning of a word
-  while (tail < least - head && one.at(-1 - tail) === other.at(-1 - tail)) tail++;
-  while (tail && /\w/.test(one.at(-tail)) && /\w/.test(one.at(-1 - tail) ?? other.at(-1 - tail) ?? "")) tail--;
-  if (one.slice(0, head).trim().length + (tail ? one.slice(-tail).trim().length : 0) < least / 4) return;
-  a.mark = [1 + head, 1 + one.length - tail];
-  b.mark = [1 + head, 1 + other.length - tail];
-}
+// diff shows lines of a diff, which the server has made HTML of.
+export const diff = (lines) => html`<pre class="diff" tabindex="0">${unsafeHTML(lines.join(""))}</pre>`;
 
 const short = 12; // lines of an output that are shown without a window
 

@@ -176,15 +176,9 @@ function callItem(i) {
     </details>
     ${!isOpen && i.state === "running" && i.text ? html`<pre class="tail">${i.text.split("\n").slice(-4).join("\n")}</pre>` : nothing}
     ${i.html ? html`<div class="markdown">${unsafeHTML(i.html)}</div>` : nothing}
-    ${(i.files ?? []).filter((f) => f.diff).map((f) => html`<details class="file"><summary><span class="subject">${folder(f.path)} ${changes(f.diff)}</span></summary>${diff(f.diff)}</details>`)}
+    ${(i.files ?? []).filter((f) => f.diff).map((f) => html`<details class="file"><summary><span class="subject">${folder(f.path)} +${f.added ?? 0} −${f.removed ?? 0}</span></summary>${diff(f.diff)}</details>`)}
     ${(i.images ?? []).map((p) => image(data.id, p))}`;
 }
-
-// changes counts the lines that a diff adds and removes.
-const changes = (text) => {
-  const of = (sign) => text.split("\n").filter((l) => l[0] === sign && !l.startsWith(sign.repeat(3))).length;
-  return `+${of("+")} −${of("-")}`;
-};
 
 const callBody = (i) => html`
   ${i.answer ? html`<p class="faint">${i.answer}</p>` : nothing}
