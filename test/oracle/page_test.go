@@ -334,8 +334,13 @@ func TestPageIsAccessible(t *testing.T) {
 	}
 	w := newWeb(t)
 	p := w.open(desktop)
+	before := "package b\n\n// F is two.\nfunc F() (string, int) { return \"two\", 2 }\n"
+	if err := os.WriteFile(filepath.Join(w.dir, "folder", "b.go"), []byte(before), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	w.post("/api/v1/tasks", map[string]any{
-		"prompt": `call: todo {"items":[{"text":"one","state":"doing"}]}` + "\nreason: hm\n" + `call: write_file {"path":"b.txt","content":"x"}`,
+		"prompt": `read: b.go` + "\n" + `call: todo {"items":[{"text":"one","state":"doing"}]}` + "\nreason: hm\n" +
+			`call: write_file {"path":"b.go","content":"package b\n\n// F is one.\nfunc F() (string, int) { return \"one\", 1 }\n"}`,
 		"open":   true,
 		"folder": filepath.Join(w.dir, "folder"),
 	})
