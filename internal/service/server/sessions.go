@@ -209,13 +209,11 @@ func (c *call) appendInput(in input) (sent, error) {
 	seq := uint64(0)
 	switch {
 	case t.Session != in.ID:
-		seq, err = c.tellMember(in.ID, body)
+		seq, err = c.tellMember(t, in.ID, body)
 	case decides:
 		return c.decided(t, d)
-	case t.ID == "":
-		seq, err = c.write(t.Session, body)
 	default:
-		seq, err = c.tell(t.ID, body)
+		seq, err = c.tellFamily(t, in.ID, body)
 	}
 	return sent{seq}, err
 }

@@ -44,18 +44,27 @@ func (c *call) assign(in assignment) (sent, error) {
 	if err != nil {
 		return sent{}, err
 	}
-	seq := uint64(0)
-	if t.ID == "" || t.Session != in.ID {
-		seq, err = c.write(in.ID, b)
-	} else {
-		seq, err = c.tell(t.ID, b)
-	}
+	seq, err := c.tellFamily(t, in.ID, b)
 	return sent{seq}, err
+}
+
+// tellFamily appends an input to the session of a task, or of an agent that works for it.
+func (c *call) tellFamily(t Task, id string, input event.Body) (uint64, error) {
+	switch {
+	case t.ID == "":
+		return c.write(id, input)
+	case t.Session == id:
+		return c.tell(t.ID, input)
+	}
+	if err := t.accepts(); err != nil {
+		return 0, err
+	}
+	return c.write(id, input)
 }
 
 // tellMember appends an input to the session of an agent that works for another: words for it, or an interrupt. Only one
 // that works or is idle reads them. Its questions are those of the session that it works for.
-func (c *call) tellMember(id string, input event.Body) (uint64, error) {
+func (c *call) tellMember(t Task, id string, input event.Body) (uint64, error) {
 	lead := kin.Parent(id)
 	switch input.(type) {
 	case event.Steered, event.Cancelled:
@@ -69,5 +78,5 @@ func (c *call) tellMember(id string, input event.Body) (uint64, error) {
 	if m, ok := board.Find(id); !ok || !m.Listens {
 		return 0, Conflict("session %s has ended and reads no messages; send it to %s", id, lead)
 	}
-	return c.write(id, input)
+	return c.tellFamily(t, id, input)
 }

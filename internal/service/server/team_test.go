@@ -75,4 +75,6 @@ func TestTeam(t *testing.T) {
 	ann.until(task.ID, server.StageIdle)
 	ann.call("POST", "/api/v1/tasks/"+task.ID+"/close", nil, http.StatusOK, nil)
 	ann.until(task.ID, server.StageCompleted)
+	ann.call("POST", scout, words("steered", "say: too late"), http.StatusConflict, nil)
+	ann.call("POST", at+"/tasks/1", map[string]any{"to": "all"}, http.StatusConflict, nil)
 }

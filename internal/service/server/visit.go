@@ -211,11 +211,11 @@ func (v *Visit) tell(id string, input event.Body) (uint64, error) {
 	if err == nil && t.Session == "" && !over(t.Stage) {
 		t, err = v.Wait(id, func(t Task) bool { return t.Session != "" || over(t.Stage) })
 	}
-	switch {
-	case err != nil:
+	if err == nil {
+		err = t.accepts()
+	}
+	if err != nil {
 		return 0, err
-	case t.Session == "" || over(t.Stage) || t.Stage == StageFinalizing || t.closed != "":
-		return 0, Conflict("task %s is %s and accepts no messages", t.ID, t.Stage)
 	}
 	seq, err := v.write(t.Session, input)
 	if err != nil {
@@ -223,6 +223,14 @@ func (v *Visit) tell(id string, input event.Body) (uint64, error) {
 	}
 	v.poke(t.ID)
 	return seq, nil
+}
+
+// accepts returns an error if the agents of the task read no more messages.
+func (t *Task) accepts() error {
+	if t.Session == "" || over(t.Stage) || t.Stage == StageFinalizing || t.closed != "" {
+		return Conflict("task %s is %s and accepts no messages", t.ID, t.Stage)
+	}
+	return nil
 }
 
 // put appends an input, unless it was sent before under its key.
