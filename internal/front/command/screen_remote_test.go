@@ -213,6 +213,7 @@ func TestCommandsRemote(t *testing.T) {
 		{"/permissions", "/permissions " + here, ""},
 		{"/compact", "/compact " + here, ""},
 		{"/tools", "/tools " + here, ""},
+		{"/team", "/team " + here + "its team is on the server", ""},
 		{"/doctor", "/doctor " + here + "it is about this machine", ""},
 		{"/undo", "no changes since then, according to the checkpoints", ""},
 		{"/rewind", "rewind to before", "Escape"},

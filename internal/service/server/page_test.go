@@ -52,10 +52,14 @@ type part struct {
 }
 
 type question struct {
-	Session, ID, Tool, Call, Diff string
-	Seq                           uint64
-	With                          []uint64
-	Set                           []struct{ Tool, Call, Diff string }
+	Session, ID, Tool, Call string
+	Diff                    []string
+	Seq                     uint64
+	With                    []uint64
+	Set                     []struct {
+		Tool, Call string
+		Diff       []string
+	}
 }
 
 type board struct {

@@ -75,7 +75,7 @@ func TestPageOfASet(t *testing.T) {
 		t.Fatalf("%+v", b.Inbox)
 	}
 	for i, c := range b.Inbox[0].Set {
-		if c.Tool != "write_file" || !strings.Contains(c.Call, `"path": "`+string("abc"[i])+`"`) || c.Diff == "" {
+		if c.Tool != "write_file" || !strings.Contains(c.Call, `"path": "`+string("abc"[i])+`"`) || len(c.Diff) == 0 {
 			t.Errorf("%+v", c)
 		}
 	}
