@@ -221,10 +221,10 @@ func provider(ctx context.Context, a *app.App, p providers.Provider, probe bool)
 
 // keyFrom says where the key of a provider comes from, and which processes lack it.
 func keyFrom(a *app.App, p providers.Provider) string {
-	switch from := a.Providers.Source(p); {
-	case from == "":
+	switch from := a.Providers.Source(p); from {
+	case "":
 		return ""
-	case from == p.KeyEnv:
+	case p.KeyEnv:
 		return fmt.Sprintf("; its key is in the variable %s, which schedules and other shells may lack, unless you store one: inspan setup", from)
 	default:
 		return "; its key is in " + from

@@ -29,7 +29,7 @@ func Diff(unified string, width int, s Style) string {
 		if r.heads && i > 0 {
 			out = append(out, nil)
 		}
-		out = append(out, r.screen(s, width, digits)...)
+		out = append(out, r.screen(width, digits)...)
 	}
 	return strings.TrimRight(strings.Join(s.paintAll(out), "\n"), "\n")
 }
@@ -109,7 +109,7 @@ func diffRows(unified string, s Style) []row {
 }
 
 // screen returns the row as lines of a terminal, with its number in a column of so many digits, if there is room.
-func (r row) screen(s Style, width, digits int) (out []line) {
+func (r row) screen(width, digits int) (out []line) {
 	if r.sign == "" {
 		return chop(r.text, width)
 	}
