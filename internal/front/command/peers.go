@@ -40,6 +40,10 @@ func peerVerbs() map[string]peerVerb {
 		"undo":      {"inspan rewind --to last", ""},
 		"new":       {"inspan", ""},
 		"continue":  {"inspan --continue", ""},
+		"start":     {"inspan", ""},
+		"tail":      {"inspan logs --follow", ""},
+		"commands":  {"inspan help, or /help in a session", ""},
+		"quit":      {"/quit in a session", ""}, "exit": {"/quit in a session", ""},
 		"extension": {"inspan plugin, inspan mcp or inspan skills", "list install"}, "extensions": {"inspan plugin, inspan mcp or inspan skills", "list install"},
 	}
 }

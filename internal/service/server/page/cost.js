@@ -4,7 +4,7 @@
 import { html, nothing } from "./lit/lit-html.js";
 import { get } from "./api.js";
 import { app } from "./app.js";
-import { loading, tabs } from "./parts.js";
+import { head, loading } from "./parts.js";
 import { dollars, thousands } from "./words.js";
 
 export async function loadCost(signal, id) {
@@ -17,7 +17,7 @@ export function costView() {
   const { total } = report;
   const share = (r) => total.dollars ? r.dollars / total.dollars : tokens(r) / Math.max(1, tokens(total));
   return html`
-    <div class="head"><h1>Cost</h1>${tabs(id, "Cost")}</div>
+    ${head(id, "Cost")}
     ${report.costliest.length ? html`
       <h2>The costliest causes${total.dollars ? nothing : html` <span class="faint">in tokens</span>`}</h2>
       <ol class="costliest">${report.costliest.map((c) => html`<li><b>${total.dollars ? dollars(c.dollars) : thousands(tokens(c))}</b> <span>${c.key}</span>

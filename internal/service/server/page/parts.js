@@ -116,4 +116,8 @@ export const tabs = (id, current) => html`
       <a href="/s/${id}${path}" aria-current=${text === current ? "page" : nothing}>${text}</a>`)}
   </nav>`;
 
+// head is the top of a view of a session: the session's title, as far as it is known, and its other views.
+export const head = (id, current) => html`
+  <div class="head"><h1>${app.board?.sessions.find((r) => r.session === id)?.title ?? current}</h1>${tabs(id, current)}</div>`;
+
 export const loading = (title) => html`<h1>${title}</h1><p class="faint">${app.problem ? "It can't be shown." : "Loading …"}</p>`;

@@ -4,7 +4,7 @@
 import { html, nothing } from "./lit/lit-html.js";
 import { get, post } from "./api.js";
 import { app, attempt, update } from "./app.js";
-import { chip, empty, loading, tabs } from "./parts.js";
+import { chip, empty, head, loading } from "./parts.js";
 import { dollars, folder, full } from "./words.js";
 
 const beat = 2000; // ms between looks at the team
@@ -23,22 +23,22 @@ export function teamView() {
   if (!team) return loading("Team");
   const { members, tasks } = team;
   return html`
-    <div class="head"><h1>Team</h1>${tabs(id, "Team")}</div>
+    ${head(id, "Team")}
     ${members.length + tasks.length ? nothing : empty("Nobody works for this session. ", "Agents that it spawns are listed here, with their tasks.")}
     ${members.length ? html`
       <table class="team">
-        <thead><tr>${["Member", "State", "Waits for", "Works on"].map(head)}<th scope="col" class="number">Cost</th><td></td></tr></thead>
+        <thead><tr>${["Member", "State", "Waits for", "Works on"].map(column)}<th scope="col" class="number">Cost</th><td></td></tr></thead>
         <tbody>${members.map(memberRow)}</tbody>
       </table>` : nothing}
     ${tasks.length ? html`
       <h2>Tasks: ${tasks.filter((t) => t.state === "done").length} of ${tasks.length} done</h2>
       <table class="team">
-        <thead><tr>${["Task", "State", "Check", "For"].map(head)}</tr></thead>
+        <thead><tr>${["Task", "State", "Check", "For"].map(column)}</tr></thead>
         <tbody>${tasks.map((t) => taskRow(t, members.filter((m) => m.listens)))}</tbody>
       </table>` : nothing}`;
 }
 
-const head = (text) => html`<th scope="col">${text}</th>`;
+const column = (text) => html`<th scope="col">${text}</th>`;
 
 const mayAct = () => app.board?.role !== "viewer";
 

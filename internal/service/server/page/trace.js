@@ -3,7 +3,7 @@
 import { html, svg, nothing } from "./lit/lit-html.js";
 import { get } from "./api.js";
 import { app } from "./app.js";
-import { empty, loading, tabs } from "./parts.js";
+import { empty, head, loading } from "./parts.js";
 import { count, dollars, full, lasting, thousands } from "./words.js";
 
 export async function loadTrace(signal, id) {
@@ -22,7 +22,7 @@ export function traceView() {
   if (!spans) return loading("Trace");
   const below = Map.groupBy(spans, (s) => s.parent ?? "");
   return html`
-    <div class="head"><h1>Trace</h1>${tabs(id, "Trace")}</div>
+    ${head(id, "Trace")}
     ${spans.length ? (below.get("") ?? []).map((run) => runView(run, below, id)) : empty("Nothing has run yet", "Each run of this session is drawn here, with its requests, calls and waits.")}`;
 }
 
