@@ -20,7 +20,7 @@ func TestTeam(t *testing.T) {
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode = tool.ModeAuto })
 	ann, bob := h.identity("ann", "red", server.Operator), h.identity("bob", "blue", server.Operator)
 	viewer := h.identity("vic", "red", server.Viewer)
-	task := ann.until(ann.submit(server.Spec{Open: true, Prompt: `call: spawn_agent {"name":"scout","task":"say: found it"}` + "\n" +
+	task := ann.until(ann.submit(server.Spec{Open: true, Folder: h.root, Prompt: `call: spawn_agent {"name":"scout","task":"say: found it"}` + "\n" +
 		`call: team {"action":"add_task","text":"paint it","check":"make paint"}`}).ID, server.StageIdle)
 	at := "/api/v1/sessions/" + task.Session + "/team"
 	look := func() (b team.Board) {
@@ -63,7 +63,7 @@ func TestTeam(t *testing.T) {
 	if b := look(); b.Tasks[0].Who != "scout" {
 		t.Errorf("%+v", b.Tasks)
 	}
-	ann.say(task.ID, "say: continue")
+	ann.say(task.ID, h.slow("lead")) // a member wakes while its lead runs
 	testkit.WaitFor(t, "an answer of the member", func() bool {
 		for e, err := range store.Events(t.Context(), h.sessions(t), b.Members[0].Session) {
 			if r, is := e.Body.(event.Replied); err == nil && is && strings.Contains(r.Parts.Text(), "the violin") {
@@ -72,6 +72,7 @@ func TestTeam(t *testing.T) {
 		}
 		return false
 	})
+	h.release("lead")
 	ann.until(task.ID, server.StageIdle)
 	ann.call("POST", "/api/v1/tasks/"+task.ID+"/close", nil, http.StatusOK, nil)
 	ann.until(task.ID, server.StageCompleted)
