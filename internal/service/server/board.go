@@ -75,7 +75,7 @@ func (c *call) board(in boardWanted) (board, error) {
 	}
 	wanted := strings.ToLower(in.Text)
 	for _, r := range rows {
-		out.Inbox = append(out.Inbox, r.asks(shower{lexers: &c.lexers})...)
+		out.Inbox = append(out.Inbox, r.asks(shower{painter: &c.painter})...)
 		state := r.state()
 		out.Counts[state]++
 		switch {

@@ -45,7 +45,6 @@ import (
 	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/install/schedule"
 	"github.com/inspan/inspan/internal/safety/netguard"
-	"github.com/inspan/inspan/internal/view/markdown"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/internal/world/forge"
 	"github.com/inspan/inspan/internal/world/worktree"
@@ -68,7 +67,7 @@ type Server struct {
 	sources  sources
 	pulse    pulse
 	disk     disk
-	lexers   markdown.Lexers // for the page
+	painter  painter // for the page
 	quota    quota
 	all      *running.Board // sessions at a glance
 	codes    codes

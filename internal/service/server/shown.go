@@ -97,9 +97,7 @@ func (s shower) question(t Task, p inspan.Pending) shownQuestion {
 	}
 	q := words.Consents(p.Root, "", p.Raised(), p.Calls())
 	out := shownQuestion{Approval: a, Wants: strings.TrimSpace(q.Title), Call: shownCall(p.Call)}
-	if out.Why = q.Why; a.Preview != "" {
-		out.Diff = markdown.DiffHTML(text.VisibleLines(a.Preview), s.lexers)
-	}
+	out.Why, out.Diff = q.Why, s.painter.diff(text.VisibleLines(a.Preview))
 	if len(p.Set) > 0 {
 		out.Tool, out.With = p.Name(), p.Answer(event.Decided{}).Also
 	}
@@ -125,8 +123,8 @@ const (
 
 // shower makes items for the page. With whole, texts have any length that a page can handle.
 type shower struct {
-	whole  bool
-	lexers *markdown.Lexers // for code
+	whole   bool
+	painter *painter
 }
 
 // cut returns the beginning of a text, with its hidden characters spelled out.
@@ -147,7 +145,7 @@ func (s shower) show(item transcript.Item) (out shownItem) {
 		out.Text, out.Images = s.cut(&out, i.Text, mostOfReply), images(i.Parts)
 	case *transcript.Reply:
 		out = shownItem{Kind: "reply", Seq: i.Seq, Time: i.Time, Model: text.Visible(i.Route), Cost: i.Cost}
-		out.HTML = markdown.HTML(text.Head(i.Text, mostOfReply), s.lexers)
+		out.HTML = markdown.HTML(text.Head(i.Text, mostOfReply), &s.painter.lexers)
 		out.Thought = s.cut(&out, i.Thought, mostOfItem)
 	case *transcript.Call:
 		out = s.call(i)
@@ -214,11 +212,7 @@ func (s shower) call(c *transcript.Call) shownItem {
 }
 
 func (s shower) file(path, diff string) shownFile {
-	f := shownFile{Path: text.Visible(path)}
-	if diff == "" {
-		return f
-	}
-	f.Diff = markdown.DiffHTML(diff, s.lexers)
+	f := shownFile{Path: text.Visible(path), Diff: s.painter.diff(diff)}
 	for _, line := range f.Diff {
 		switch {
 		case strings.HasPrefix(line, `<span class="row added"`):
@@ -234,7 +228,7 @@ func (s shower) figure(show string) string {
 	if strings.TrimSpace(show) == "" {
 		return ""
 	}
-	return markdown.HTML(text.Head(show, mostOfReply), s.lexers)
+	return markdown.HTML(text.Head(show, mostOfReply), &s.painter.lexers)
 }
 
 func images(parts llm.Parts) (out []shownImage) {

@@ -93,7 +93,7 @@ func (v *Visit) viewOf(id string, upTo uint64) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &view{Visit: v, task: t, session: id, places: map[transcript.Item]int{}, changed: map[int]bool{}, shower: shower{lexers: &v.lexers}}
+	out := &view{Visit: v, task: t, session: id, places: map[transcript.Item]int{}, changed: map[int]bool{}, shower: shower{painter: &v.painter}}
 	for e, err := range store.Events(v, v.Sessions, id) {
 		if err != nil {
 			return nil, err

@@ -53,21 +53,22 @@ func State(c inspan.Child) string {
 	switch {
 	case c.Open:
 		return "works"
-	case c.Returned == nil || c.Returned.Reason == "":
-		return "broken off"
-	case c.Returned.Idle:
+	case c.Returned == nil:
+		return words.Ending("")
+	case c.Returned.Idle && c.Returned.Reason != "":
 		return "idle"
 	}
-	return strings.ReplaceAll(string(c.Returned.Reason), "_", " ")
+	return words.Ending(c.Returned.Reason)
 }
 
-// Of returns the team of a session. It looks into the sessions of the members that work.
+// Of returns the team of a session, with hidden characters spelled out in all that models wrote. It looks into the
+// sessions of the members that work.
 func Of(lead inspan.Status, look func(session string) (inspan.Status, error)) (Board, error) {
 	b := Board{Members: []Member{}, Tasks: []Task{}}
 	names := map[string]string{lead.Session: "the lead"}
 	for _, c := range lead.Children {
 		m := Member{
-			Session: c.Child, Name: cmp.Or(c.Name, words.Agent(c.Agent, c.Child)), Kind: c.Agent, State: State(c), Task: c.Task, Root: c.Root, Cost: c.Cost,
+			Session: c.Child, Name: cmp.Or(c.Name, words.Agent(c.Agent, c.Child)), Kind: c.Agent, State: State(c), Task: text.VisibleLines(c.Task), Root: c.Root, Cost: c.Cost,
 			Unpriced: c.Returned != nil && c.Returned.Unpriced, Listens: c.Open || c.Returned != nil && c.Returned.Idle,
 		}
 		if c.Open {
@@ -93,7 +94,7 @@ func Of(lead inspan.Status, look func(session string) (inspan.Status, error)) (B
 			state = "waits for " + strings.Join(waits, ", ")
 		}
 		b.Tasks = append(b.Tasks, Task{
-			ID: t.ID, Text: t.Text, State: state, Who: names[cmp.Or(t.Holder, t.For)], Check: t.Check, Passed: t.Evidence != "", At: t.At,
+			ID: t.ID, Text: text.VisibleLines(t.Text), State: state, Who: names[cmp.Or(t.Holder, t.For)], Check: text.VisibleLines(t.Check), Passed: t.Evidence != "", At: t.At,
 		})
 	}
 	return b, nil

@@ -189,11 +189,13 @@ func Agent(kind, child string) string {
 	return strings.TrimSpace(kind + " " + child[strings.LastIndexByte(child, '.')+1:])
 }
 
+// Ending says how the run of an agent ended; an empty reason means that it was broken off.
+func Ending(reason event.Reason) string {
+	return cmp.Or(strings.ReplaceAll(string(reason), "_", " "), "broken off")
+}
+
 func returned(b event.Returned) string {
-	how := strings.ReplaceAll(string(b.Reason), "_", " ")
-	if how == "" {
-		how = "broken off"
-	}
+	how := Ending(b.Reason)
 	if b.Detail != "" {
 		how += ", " + b.Detail
 	}
