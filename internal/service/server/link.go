@@ -201,17 +201,24 @@ func (r *Remote) Link(session string) (over bool, lost error) {
 	return l.over, l.lost
 }
 
-func (r *Remote) set(session string, l link) {
+// relink changes what is known of a followed session's link.
+func (r *Remote) relink(session string, change func(*link)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	l := r.links[session]
+	change(&l)
 	if r.links == nil {
 		r.links = map[string]link{}
 	}
 	r.links[session] = l
 }
 
-// found records that the server responds again.
-func (r *Remote) found(session string) { r.set(session, link{}) }
+// found records that the server responds again. It says nothing of whether the session is over: an answer may be
+// from before its end.
+func (r *Remote) found(session string) { r.relink(session, func(l *link) { l.lost = nil }) }
+
+// lose records why the server can't be reached.
+func (r *Remote) lose(session string, err error) { r.relink(session, func(l *link) { l.lost = err }) }
 
 // pageRead is a page of a session's events.
 type pageRead struct {
@@ -227,7 +234,7 @@ func (l *remoteLog) page(ctx context.Context, after uint64) (page pageRead, err 
 		if err == nil || Refused(err) || ctx.Err() != nil || !l.isFollowed() {
 			return page, err
 		}
-		l.of.set(l.id, link{lost: err})
+		l.of.lose(l.id, err)
 		if err := pause(ctx, tries); err != nil {
 			return page, err
 		}
@@ -245,7 +252,7 @@ func (l *remoteLog) send(ctx context.Context, in input, key string) (at sent, er
 		if err == nil || key == "" || Refused(err) || ctx.Err() != nil {
 			return at, err
 		}
-		l.of.set(l.id, link{lost: err})
+		l.of.lose(l.id, err)
 		if err := pause(ctx, tries); err != nil {
 			return at, err
 		}
@@ -291,6 +298,7 @@ func (l *remoteLog) Follow(ctx context.Context, after uint64) iter.Seq2[event.Ev
 // server that ends or can't be reached until that refuses; tries sets the first pause, as if so many retries
 // had failed. It stops if the server says that it no longer runs the session.
 func (l *remoteLog) stay(ctx context.Context, after uint64, tries int, take func(event.Event) bool) error {
+	l.of.relink(l.id, func(at *link) { at.over = false })
 	for ; ; tries++ {
 		if tries > 0 {
 			if err := pause(ctx, tries-1); err != nil {
@@ -310,7 +318,7 @@ func (l *remoteLog) stay(ctx context.Context, after uint64, tries int, take func
 			grown, over, lost := l.look(ctx, after)
 			switch {
 			case over && !grown:
-				l.of.set(l.id, link{over: true})
+				l.of.relink(l.id, func(at *link) { *at = link{over: true} })
 				<-ctx.Done()
 				return ctx.Err()
 			case Refused(lost):
@@ -320,7 +328,7 @@ func (l *remoteLog) stay(ctx context.Context, after uint64, tries int, take func
 			}
 			err = cmp.Or(lost, l.of.fault("ends the stream of events: %w", err))
 		}
-		l.of.set(l.id, link{lost: err})
+		l.of.lose(l.id, err)
 	}
 }
 

@@ -220,6 +220,14 @@ func TestRemoteComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	linked(t, r, session, func(over bool, _ error) bool { return over })
+	for _, err := range store.Events(t.Context(), r, session) { // an answer to a reader does not bring the session back
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if over, _ := r.Link(session); !over {
+		t.Error("a session that is over can be read, and counts as running")
+	}
 	stop()
 	<-done
 	here := 0
