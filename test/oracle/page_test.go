@@ -356,7 +356,7 @@ func TestPageIsAccessible(t *testing.T) {
 		t.Fatalf("%v %v", runs, err)
 	}
 	for _, path := range []string{
-		"/", "/inbox", "/new", "/search?text=one", session, session + "/trace", session + "/cost", session + "/team", "/compare/" + id(session) + "/" + id(session),
+		"/", "/inbox", "/new", "/search?text=one", session, session + "/trace", session + "/cost", session + "/team", "/nowhere", "/compare/" + id(session) + "/" + id(session),
 		"/eval/" + filepath.Base(filepath.Dir(runs[0])),
 	} {
 		p.visit(path)

@@ -19,7 +19,7 @@ const contentType = -32005
 
 // Refuse answers a request that a [gate.Gate] rejects, as its Refuse. It answers in the form of JSON-RPC, since
 // clients of the protocol read nothing else.
-func Refuse(w http.ResponseWriter, status int, why string) {
+func Refuse(w http.ResponseWriter, _ *http.Request, status int, why string) {
 	code := -32600
 	if status == http.StatusUnsupportedMediaType {
 		code = contentType

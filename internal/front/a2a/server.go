@@ -93,7 +93,7 @@ func (s *Server) Handler() http.Handler {
 func (v *handler) serve(w http.ResponseWriter, r *http.Request) {
 	req, err := peekRequest(r)
 	if err != nil {
-		Refuse(w, http.StatusBadRequest, "the body can't be read")
+		Refuse(w, r, http.StatusBadRequest, "the body can't be read")
 		return
 	}
 	if err := req.paramError(); err != nil {

@@ -64,7 +64,7 @@ type Gate struct {
 	Forms []string
 	// Refuse writes the response to a rejected request, with a status from the package's table. Headers are
 	// set. Nil: {"error": "why"}.
-	Refuse func(w http.ResponseWriter, status int, why string)
+	Refuse func(w http.ResponseWriter, r *http.Request, status int, why string)
 	// MaxBody bounds the body of a request in bytes; 0 means 16 MiB.
 	MaxBody int64
 	// BodyTime bounds the time for receiving the body of a request; 0 means a minute.
@@ -94,17 +94,17 @@ func Principal(h http.Header) string { return h.Get(PrincipalHeader) }
 func (g *Gate) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if status, why := g.checkOrigin(r); status != 0 {
-			g.refuse(w, status, why)
+			g.refuse(w, r, status, why)
 			return
 		}
 		principal, ok := g.who(r)
 		if !ok {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			g.refuse(w, http.StatusUnauthorized, "a valid bearer token is needed in the Authorization header; yours is missing, unknown, removed or expired")
+			g.refuse(w, r, http.StatusUnauthorized, "a valid bearer token is needed in the Authorization header; yours is missing, unknown, removed or expired")
 			return
 		}
 		if status, why := g.checkContent(r); status != 0 {
-			g.refuse(w, status, why)
+			g.refuse(w, r, status, why)
 			return
 		}
 		next.ServeHTTP(w, g.forwarded(w, r, principal))
@@ -270,12 +270,12 @@ func isForm(contentType string) bool {
 	return err == nil && media == "multipart/form-data"
 }
 
-func (g *Gate) refuse(w http.ResponseWriter, status int, why string) {
+func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, status int, why string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if g.Refuse != nil {
-		g.Refuse(w, status, why)
+		g.Refuse(w, r, status, why)
 		return
 	}
 	w.WriteHeader(status)

@@ -60,25 +60,36 @@ func (s *Server) servePage() http.Handler {
 			name = "index.html"
 			s.codes.visit(w)
 		}
-		data, err := pageFiles.ReadFile("page/" + name)
-		if err != nil {
-			RefuseWith(w, Missing("file", name))
-			return
-		}
-		h := w.Header()
-		h.Set("Content-Security-Policy", pagePolicy)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("Content-Type", pageTypes()[path.Ext(name)])
-		h.Set("Cache-Control", "no-cache") // the browser checks each time whether the file has changed
-		tag := `"` + tool.Digest(data) + `"`
-		h.Set("ETag", tag)
-		if r.Header.Get("If-None-Match") == tag {
-			w.WriteHeader(http.StatusNotModified)
-			return
-		}
-		_, _ = w.Write(data) // the client may have disconnected
+		sendFile(w, r, name, http.StatusOK)
 	})
+}
+
+// strays reports whether a person has opened an address in a browser that is no address of the page, nor of the API.
+func strays(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" &&
+		!strings.HasPrefix(r.URL.Path, "/api/") && !strings.HasPrefix(r.URL.Path, "/v1/")
+}
+
+// sendFile sends a file of the page.
+func sendFile(w http.ResponseWriter, r *http.Request, name string, status int) {
+	data, err := pageFiles.ReadFile("page/" + name)
+	if err != nil {
+		RefuseWith(w, Missing("file", name))
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Security-Policy", pagePolicy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Content-Type", pageTypes()[path.Ext(name)])
+	h.Set("Cache-Control", "no-cache") // the browser checks each time whether the file has changed
+	tag := `"` + tool.Digest(data) + `"`
+	h.Set("ETag", tag)
+	if status == http.StatusOK && r.Header.Get("If-None-Match") == tag {
+		status, data = http.StatusNotModified, nil
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(data) // the client may have disconnected
 }

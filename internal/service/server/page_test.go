@@ -372,6 +372,14 @@ func TestPageFiles(t *testing.T) {
 			t.Errorf("%s: %d, want %d", path, status, want)
 		}
 	}
+	// A person who has mistyped an address reads that on the page; programs get an error that they can read.
+	typed := []string{"Sec-Fetch-Site", "none", "Sec-Fetch-Mode", "navigate"}
+	if status, says := get("/s/a/b/c", typed...); status != http.StatusNotFound || says.Get("Content-Type") != "text/html; charset=utf-8" {
+		t.Errorf("%d %v", status, says)
+	}
+	if status, says := get("/api/v1/none", typed...); status != http.StatusUnauthorized || says.Get("Content-Type") != "application/json" {
+		t.Errorf("%d %v", status, says)
+	}
 	if status, _ := get("/api/v1/board", append(link, "Authorization", "Bearer "+ownersToken)...); status != http.StatusForbidden {
 		t.Errorf("a link of another site reads the board: %d", status)
 	}

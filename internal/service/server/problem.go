@@ -107,8 +107,13 @@ func RefuseWith(w http.ResponseWriter, err error) {
 	Reply(w, p.Status, map[string]any{"type": "error", "error": p, "request_id": id})
 }
 
-// Refuse responds for a [netguard.Gate].
-func Refuse(w http.ResponseWriter, status int, why string) {
+// Refuse responds for a [netguard.Gate]. A person who has opened an address that does not exist gets the page, which
+// says so.
+func Refuse(w http.ResponseWriter, r *http.Request, status int, why string) {
+	if status == http.StatusUnauthorized && strays(r) {
+		sendFile(w, r, "index.html", http.StatusNotFound)
+		return
+	}
 	kinds := map[int]string{
 		http.StatusUnauthorized: "authentication_error", http.StatusForbidden: "permission_error",
 		http.StatusRequestEntityTooLarge: "request_too_large",

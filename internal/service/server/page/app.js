@@ -14,7 +14,7 @@ import { compareView, loadCompare } from "./compare.js";
 import { evalView, loadEval } from "./evals.js";
 import { searchView, loadSearch } from "./search.js";
 import { newView } from "./new.js";
-import { icon, wholeView } from "./parts.js";
+import { empty, icon, wholeView } from "./parts.js";
 
 // app is the whole state. A view puts what it has loaded into app.data, which goes with the address.
 export const app = {
@@ -41,7 +41,15 @@ const routes = [
   { at: /^\/s\/([^/]+)\/team$/, name: "team", title: "Team", view: teamView, load: loadTeam },
   { at: /^\/compare\/([^/]+)\/([^/]+)$/, name: "compare", title: "Compare", view: compareView, load: loadCompare },
   { at: /^\/eval\/([^/]+)$/, name: "eval", title: "Evaluation", view: evalView, load: loadEval },
+  { at: /^/, name: "stray", title: "Not found", view: strayView },
 ];
+
+// The server sends the page for every address that a person opens, and this view for those of no other.
+function strayView() {
+  return html`
+    <div class="top"><h1>Not found</h1></div>
+    ${empty("There is no page at this address", location.pathname, html`<a href="/">Go to the board</a>`)}`;
+}
 
 let drawn = false;
 
@@ -92,7 +100,7 @@ function open() {
   leaving.abort();
   leaving = new AbortController();
   const { signal } = leaving;
-  const route = routes.find((r) => r.at.test(location.pathname)) ?? routes[0];
+  const route = routes.find((r) => r.at.test(location.pathname));
   shown = location.pathname;
   Object.assign(app, { route, data: {}, problem: "", selected: 0, help: false, whole: undefined });
   const parts = location.pathname.match(route.at).slice(1).map(plain);
