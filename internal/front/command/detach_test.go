@@ -55,7 +55,7 @@ func (h home) asks(t *testing.T, id string) (pid int) {
 	t.Helper()
 	testkit.WaitFor(t, id+" asks", func() bool {
 		for _, d := range h.runs(t) {
-			if d.ID == id && d.State == running.StateAsks {
+			if d.ID == id && d.State == running.StateWaiting {
 				pid = d.PID
 			}
 		}
@@ -84,7 +84,7 @@ func TestDetachedIsKilled(t *testing.T) {
 	watching.Shows("▸ bash touch begun; sleep "+nap, 1)
 	testkit.WaitFor(t, "the command runs", func() bool { return sleeps(nap) })
 	list := h.runs(t)
-	if len(list) != 1 || list[0].ID != id || list[0].State != running.StateWorking ||
+	if len(list) != 1 || list[0].ID != id || list[0].State != running.StateRunning ||
 		list[0].Root == "" || time.Since(list[0].Since) > time.Hour {
 		t.Fatalf("%+v", list)
 	}
@@ -262,7 +262,7 @@ func TestAttachAnswers(t *testing.T) {
 	list := h.runs(t)
 	testkit.WaitFor(t, "both sessions to ask", func() bool {
 		list = h.runs(t)
-		return len(list) == 2 && list[0].State == running.StateAsks && list[1].State == running.StateAsks
+		return len(list) == 2 && list[0].State == running.StateWaiting && list[1].State == running.StateWaiting
 	}, func() string { return fmt.Sprintf("%+v", list) })
 	if list[1].Parent != id || list[1].PID != list[0].PID {
 		t.Errorf("%+v", list)

@@ -153,7 +153,7 @@ func TestReport(t *testing.T) {
 func TestRunningIndentsChildren(t *testing.T) {
 	var out bytes.Buffer
 	err := printRunning(&out, []running.Driven{
-		{ID: "s", PID: 7, State: running.StateWorking, Cost: 0.5}, {ID: "s.1", PID: 7, State: running.StateAsks, Unpriced: true},
+		{ID: "s", PID: 7, State: running.StateRunning, Cost: 0.5}, {ID: "s.1", PID: 7, State: running.StateWaiting, Unpriced: true},
 	})
 	lines := strings.Split(out.String(), "\n")
 	if err != nil || !strings.HasPrefix(lines[1], "s ") || !strings.HasPrefix(lines[2], "  s.1 ") || !strings.Contains(lines[2], "asks") {

@@ -203,7 +203,7 @@ func shownOf(ctx context.Context, a *app.App, id string) (shown, error) {
 	case driven != nil:
 		s.State = driven.State
 	case len(st.Questions()) > 0:
-		s.State = running.StateAsks
+		s.State = running.StateWaiting
 	case st.Stopped != nil && !st.Active:
 		s.State, s.Detail = strings.ReplaceAll(string(st.Stopped.Reason), "_", " "), st.Stopped.Detail
 	default:

@@ -102,7 +102,7 @@ func (s *sessions) showMemberActions(m team.Member) {
 		items = append(items, choice{"write to it", "it reads the message with its next results, or wakes with it"})
 		does = append(does, func() tea.Cmd { s.talk.putBack("/team " + m.Name + " "); return nil })
 	}
-	if m.State == "works" {
+	if m.State == "running" {
 		items = append(items, choice{"interrupt it", "its lead gets the result so far"})
 		does = append(does, func() tea.Cmd { return s.sendTo(m, app.Message{Cancel: true}, "interrupted "+m.Name) })
 	}

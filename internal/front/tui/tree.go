@@ -32,7 +32,7 @@ func (m member) line() choice {
 	state := "open"
 	switch {
 	case m.works:
-		state = "working"
+		state = "running"
 	case m.idle:
 		state = "idle"
 	case m.stop != "":

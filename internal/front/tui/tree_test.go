@@ -54,7 +54,7 @@ func TestMembersAreATree(t *testing.T) {
 	want := map[string]choice{
 		one:  {name(one) + "  first", "max turns · " + one},
 		deep: {"  " + name(deep) + "  Deep work", "open · " + deep},
-		two:  {name(two) + "  second", "working · " + two},
+		two:  {name(two) + "  second", "running · " + two},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(choice{})); diff != "" || at[deep] != at[one]+1 {
 		t.Error(at, diff)

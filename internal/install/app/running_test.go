@@ -63,7 +63,7 @@ func TestRunning(t *testing.T) {
 	since := list[0].Since
 	list[0].Since = time.Time{}
 	host, _ := os.Hostname()
-	want := running.Driven{ID: s.ID(), PID: os.Getpid(), Host: host, State: running.StateAsks, What: "bash: touch made", Root: s.Status().Root}
+	want := running.Driven{ID: s.ID(), PID: os.Getpid(), Host: host, State: running.StateWaiting, What: "bash: touch made", Root: s.Status().Root}
 	want.Open = []running.Open{{ID: "call_s0_0", Asks: `it would run "touch made"`}}
 	if !reflect.DeepEqual(list[0], want) || time.Since(since) > time.Minute {
 		t.Errorf("%+v, want %+v, since %v", list[0], want, since)

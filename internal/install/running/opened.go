@@ -58,7 +58,7 @@ func (t *Table) WithOpen(ctx context.Context, list []Driven) []Driven {
 			continue // it was deleted, or is damaged, which 'sessions list' reports
 		}
 		d := drivenBy(h, st)
-		if d.State != StateAsks {
+		if d.State != StateWaiting {
 			d.State = StateIdle
 		}
 		list = append(list, d)

@@ -33,7 +33,7 @@ func TestOpened(t *testing.T) {
 	if got := list(); len(got) != 1 || got[0] != "idle hello" {
 		t.Errorf("it is open: %q", got)
 	}
-	if got := list(running.Driven{ID: id, PID: os.Getpid(), State: running.StateWorking}); len(got) != 1 || got[0] != "working " {
+	if got := list(running.Driven{ID: id, PID: os.Getpid(), State: running.StateRunning}); len(got) != 1 || got[0] != "running " {
 		t.Errorf("it is driven: %q", got)
 	}
 	closed()
@@ -54,7 +54,7 @@ func TestOpened(t *testing.T) {
 	off := past(t, r, event.Opened{Format: 1, Root: "/w"}, event.Say("cut off"), event.Asked{})
 	defer r.Opened(off)()
 	defer r.Opened("20260101-000000-gone")()
-	if got := list(); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"asks hello", "idle cut off"}) {
+	if got := list(); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"idle cut off", "waiting hello"}) {
 		t.Errorf("two are left: %q", got)
 	}
 	if _, err := os.Stat(left); !os.IsNotExist(err) {

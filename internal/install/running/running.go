@@ -23,8 +23,8 @@ import (
 
 // States of a session that a process drives.
 const (
-	StateWorking = "working"
-	StateAsks    = "asks"
+	StateRunning = "running"
+	StateWaiting = "waiting" // for an answer
 	StateModel   = "waits for its model"
 	StateIdle    = "idle" // its run has ended, and a message begins another
 	StateKept    = "kept" // one of its commands continues after it
@@ -153,7 +153,7 @@ func (s Standing) of(d Driven) Driven {
 	case s == StandsIdle:
 		d.State = StateIdle
 	case s == StandsRunning && d.State == StateIdle:
-		d.State = StateWorking
+		d.State = StateRunning
 	}
 	return d
 }
@@ -173,13 +173,13 @@ func drivenBy(h store.Holder, st inspan.Status) Driven {
 func stateOf(st inspan.Status) string {
 	switch {
 	case len(st.Waiting)+len(st.Raised) > 0:
-		return StateAsks
+		return StateWaiting
 	case st.Asking || st.NotBefore.After(time.Now()):
 		return StateModel
 	case !st.Active:
 		return StateIdle
 	}
-	return StateWorking
+	return StateRunning
 }
 
 // stander is a store that knows the states of its sessions, as a server does.

@@ -166,8 +166,8 @@ func TestList(t *testing.T) {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	for id, want := range map[string]running.Driven{
-		works.ID():  {State: running.StateWorking, What: "Work.\nWell.", Root: "/w"},
-		titled.ID(): {State: running.StateAsks, What: "Questions", Root: "/w"},
+		works.ID():  {State: running.StateRunning, What: "Work.\nWell.", Root: "/w"},
+		titled.ID(): {State: running.StateWaiting, What: "Questions", Root: "/w"},
 	} {
 		i := slices.IndexFunc(list, func(d running.Driven) bool { return d.ID == id })
 		if i < 0 {

@@ -129,7 +129,7 @@ func TestBoardFromElsewhere(t *testing.T) {
 		driven[d.ID] = d.State
 	}
 	for id, state := range states {
-		want := map[running.Standing]string{running.StandsIdle: running.StateIdle, running.StandsWaiting: running.StateAsks}[state]
+		want := map[running.Standing]string{running.StandsIdle: running.StateIdle, running.StandsWaiting: running.StateWaiting}[state]
 		if driven[id] != want {
 			t.Errorf("%s is %s, and listed as %q", id, state, driven[id])
 		}

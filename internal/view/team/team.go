@@ -27,7 +27,7 @@ type Member struct {
 	Session  string  `json:"session"`
 	Name     string  `json:"name" jsonschema:"the name that the lead gave it, or its kind and number"`
 	Kind     string  `json:"kind"`
-	State    string  `json:"state" jsonschema:"works, idle, broken off, or why its run ended"`
+	State    string  `json:"state" jsonschema:"running, idle, broken off, or why its run ended"`
 	Listens  bool    `json:"listens" jsonschema:"it works or is idle, so a message reaches it"`
 	Task     string  `json:"task"`
 	Root     string  `json:"root,omitempty" jsonschema:"its copy of the workspace, unless it works in that of the session"`
@@ -52,7 +52,7 @@ type Task struct {
 func State(c inspan.Child) string {
 	switch {
 	case c.Open:
-		return "works"
+		return "running"
 	case c.Returned == nil:
 		return words.Ending("")
 	case c.Returned.Idle && c.Returned.Reason != "":

@@ -155,7 +155,7 @@ const noteItem = (i, link) => html`<p class=${i.notice ? "notice" : "faint"}>${i
 
 const agentItem = (i, link) => html`
   <p>${i.state === "running" ? "▸" : "✓"} <a href="/s/${i.session}">agent ${i.tool}</a> ${i.subject} <span class="faint">${i.model} ${i.text}
-    ${i.state === "over" ? `${count(i.turns ?? 0, "turn")}, ${dollars(i.cost ?? 0)}` : "works"}</span> ${link}</p>`;
+    ${i.state === "over" ? `${count(i.turns ?? 0, "turn")}, ${dollars(i.cost ?? 0)}` : "running"}</span> ${link}</p>`;
 
 const stopItem = (i, link) => html`<p class="faint">— ${i.text} · ${count(i.turns ?? 0, "turn")} · ${dollars(i.cost ?? 0)}${i.took ? ` · ${i.took}` : ""} ${link}</p>`;
 

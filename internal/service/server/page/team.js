@@ -43,7 +43,7 @@ const column = (text) => html`<th scope="col">${text}</th>`;
 const mayAct = () => app.board?.role !== "viewer";
 
 // looks are the states of sessions whose colour and mark a member's state has; all others are failures.
-const looks = { works: "running", idle: "idle", done: "done" };
+const looks = { running: "running", idle: "idle", done: "done" };
 
 const memberRow = (m) => html`
   <tr>
@@ -54,12 +54,12 @@ const memberRow = (m) => html`
     <td class="number">${dollars(m.cost, m.unpriced)}</td>
     <td class="acts">${m.listens && mayAct() ? html`
       <button class="quiet" @click=${() => speakTo(m)}>Message</button>
-      ${m.state === "works" ? html`<button class="quiet" @click=${() => interrupt(m)}>Interrupt</button>` : nothing}` : nothing}</td>
+      ${m.state === "running" ? html`<button class="quiet" @click=${() => interrupt(m)}>Interrupt</button>` : nothing}` : nothing}</td>
   </tr>
   ${app.data.speaking === m.session ? html`
     <tr><td colspan="6"><form class="composer" @submit=${(e) => say(e, m)}><div>
       <textarea name="text" rows="2" aria-label="Message to ${m.name}"
-        placeholder=${m.state === "works" ? "It reads this with its next results" : "It wakes with this once the session is driven"}></textarea>
+        placeholder=${m.state === "running" ? "It reads this with its next results" : "It wakes with this once the session is driven"}></textarea>
       <div class="choices"><button type="button" @click=${() => speakTo()}>Cancel</button><button class="end primary">Send</button></div>
     </div></form></td></tr>` : nothing}`;
 
