@@ -65,3 +65,39 @@ func put(t *testing.T, path, text string) {
 		t.Fatal(err)
 	}
 }
+
+// TestVSCode builds the extension for VS Code and has it drive the real program. The editor around it has as much of
+// VS Code as the extension uses.
+func TestVSCode(t *testing.T) {
+	t.Parallel()
+	peers := filepath.Join(testkit.Dir(t), "node_modules")
+	inspan := testkit.Command(t)
+	source, err := filepath.Abs(filepath.Join("..", "..", "..", "editors", "vscode"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	extension := t.TempDir()
+	for _, name := range []string{"package.json", "tsconfig.json", "media"} {
+		if err := os.Symlink(filepath.Join(source, name), filepath.Join(extension, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.CopyFS(filepath.Join(extension, "src"), os.DirFS(filepath.Join(source, "src"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(peers, filepath.Join(extension, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	node := filepath.Join(peers, ".bin", "node22")
+	if out, err := exec.Command(node, filepath.Join(peers, "typescript", "bin", "tsc"), "-p", extension).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	cmd := exec.Command(node, "testdata/vscode.mjs", extension, inspan, workspace(t))
+	cmd.Env = home(t, `model = "script/commands"`)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if n := strings.Count(string(out), "ok "); err != nil || n != 6 {
+		t.Errorf("%v: it has seen %d things", err, n)
+	}
+}

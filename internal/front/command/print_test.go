@@ -156,7 +156,7 @@ func TestRunningIndentsChildren(t *testing.T) {
 		{ID: "s", PID: 7, State: running.StateRunning, Cost: 0.5}, {ID: "s.1", PID: 7, State: running.StateWaiting, Unpriced: true},
 	})
 	lines := strings.Split(out.String(), "\n")
-	if err != nil || !strings.HasPrefix(lines[1], "s ") || !strings.HasPrefix(lines[2], "  s.1 ") || !strings.Contains(lines[2], "asks") {
+	if err != nil || !strings.HasPrefix(lines[1], "s ") || !strings.HasPrefix(lines[2], "  s.1 ") || !strings.Contains(lines[2], "waiting") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 	if strings.Contains(lines[1], "?") || lines[1] == lines[2] {
