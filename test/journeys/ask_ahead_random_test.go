@@ -133,7 +133,7 @@ func answers(r *rand.Rand, waiting []inspan.Pending) (out []event.Body) {
 func TestAheadAsAlone(t *testing.T) {
 	runs := 600
 	if testing.Short() {
-		runs = 200
+		runs = 100
 	}
 	for seed := range uint64(runs) {
 		r := rand.New(rand.NewPCG(seed, 29))
