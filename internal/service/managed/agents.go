@@ -279,7 +279,7 @@ func (k keptAgent) shown(o server.Object, version int) (agent, error) {
 }
 
 func shownAgent(d *door, id string, version int) (agent, error) {
-	o, k, err := objectOf[keptAgent](d, ofAgent, id)
+	o, k, err := objectOf[keptAgent](d.Object, ofAgent, id)
 	if err != nil {
 		return agent{}, err
 	}
@@ -303,7 +303,7 @@ func (d *door) agents() (any, error) {
 }
 
 func (d *door) agentVersions() (any, error) {
-	o, k, err := objectOf[keptAgent](d, ofAgent, d.r.PathValue("id"))
+	o, k, err := objectOf[keptAgent](d.Object, ofAgent, d.r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -326,7 +326,7 @@ func (d *door) updateAgent() (any, error) {
 	now := time.Now()
 	o, k, err := changed(d, ofAgent, d.r.PathValue("id"), func(k *keptAgent) error {
 		last := k.Versions[len(k.Versions)-1]
-		if !k.Archived.IsZero() {
+		if k.isArchived() {
 			return conflict("the agent is archived")
 		}
 		if in.Version.said && in.Version.value != len(k.Versions) {
@@ -367,7 +367,7 @@ func alike(a, b any) (bool, error) {
 
 func (d *door) archiveAgent() (any, error) {
 	o, k, err := changed(d, ofAgent, d.r.PathValue("id"), func(k *keptAgent) error {
-		if k.Archived.IsZero() {
+		if !k.isArchived() {
 			k.Archived = time.Now()
 		}
 		return nil

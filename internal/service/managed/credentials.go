@@ -106,7 +106,7 @@ func (f credentialFields) onto(tenant string, k *keptCredential) (secret newSecr
 // vaultAt returns the vault that the request names.
 func (d *door) vaultAt() (string, error) {
 	id := d.r.PathValue("vault")
-	_, _, err := objectOf[keptVault](d, ofVault, id)
+	_, _, err := objectOf[keptVault](d.Object, ofVault, id)
 	return id, err
 }
 
@@ -161,21 +161,17 @@ func (d *door) makeCredential() (any, error) {
 
 // roomForCredential reports why a vault can't have another credential, and returns the tenant of the vault.
 func roomForCredential(e *server.Edit, vault string, wanted keptCredential) (tenant string, err error) {
-	o, err := e.Object(ofVault, vault)
+	o, v, err := objectOf[keptVault](e.Object, ofVault, vault)
 	if err != nil {
-		return "", missing("vault", vault)
-	}
-	var v keptVault
-	if err := json.Unmarshal(o.Value, &v); err != nil {
 		return "", err
 	}
-	if !v.Archived.IsZero() {
+	if v.isArchived() {
 		return "", conflict("the vault is archived")
 	}
 	n := 0
-	for _, other := range e.Objects(ofCredential(vault)) {
-		var k keptCredential
-		if json.Unmarshal(other.Value, &k) != nil || !k.Archived.IsZero() {
+	for _, other := range entries[keptCredential](e.Objects, ofCredential(vault)) {
+		k := other.kept
+		if k.isArchived() {
 			continue
 		}
 		switch n++; {
@@ -192,7 +188,7 @@ func roomForCredential(e *server.Edit, vault string, wanted keptCredential) (ten
 }
 
 func (d *door) shownCredential(vault, id string) (any, error) {
-	o, k, err := objectOf[keptCredential](d, ofCredential(vault), id)
+	o, k, err := objectOf[keptCredential](d.Object, ofCredential(vault), id)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +197,7 @@ func (d *door) shownCredential(vault, id string) (any, error) {
 
 // withExpiry returns a credential with the current expiry of its token.
 func (d *door) withExpiry(k keptCredential) keptCredential {
-	if k.Refresh != nil && k.Archived.IsZero() {
+	if k.Refresh != nil && !k.isArchived() {
 		if info, err := d.Logins(k.Refresh.Endpoint).Info(d, k.account().Name); err == nil {
 			k.Expires = info.Expires
 		}
@@ -241,7 +237,7 @@ func (d *door) updateCredential() (any, error) {
 		return nil, err
 	}
 	id, of := d.r.PathValue("id"), ofCredential(vault)
-	_, k, err := objectOf[keptCredential](d, of, id)
+	_, k, err := objectOf[keptCredential](d.Object, of, id)
 	if err != nil {
 		return nil, err
 	}
@@ -252,7 +248,7 @@ func (d *door) updateCredential() (any, error) {
 	before := ""
 	change := func(name string) (string, error) {
 		_, _, err := changed(d, of, id, func(k *keptCredential) error {
-			if !k.Archived.IsZero() {
+			if k.isArchived() {
 				return conflict("the credential is archived")
 			}
 			if k.Updated = time.Now(); name != "" {
@@ -293,7 +289,7 @@ func closeCredential(e *server.Edit, of string, o server.Object, now time.Time, 
 	case remove:
 		e.Remove(of, o.ID)
 		return secret, nil
-	case !k.Archived.IsZero():
+	case k.isArchived():
 		return secret, nil
 	}
 	k.Archived, k.Updated = now, now

@@ -137,11 +137,11 @@ func (d *door) sendEvents() (any, error) {
 		return nil, err
 	}
 	id := d.r.PathValue("id")
-	_, k, err := objectOf[keptSession](d, ofSession, id)
+	_, k, err := objectOf[keptSession](d.Object, ofSession, id)
 	switch {
 	case err != nil:
 		return nil, err
-	case !k.Archived.IsZero():
+	case k.isArchived():
 		return nil, conflict("the session is archived")
 	case len(in.Events) == 0 || len(in.Events) > mostEvents:
 		return nil, invalid("events", fmt.Sprintf("there are %d", len(in.Events)), fmt.Sprintf("1 to %d", mostEvents))
@@ -237,7 +237,7 @@ func ended(t server.Task) (out []Event) {
 
 // folding returns a fold for the log of a session, or of one of its threads.
 func (d *door) folding(id, child string) (server.Task, *Fold, error) {
-	_, k, err := objectOf[keptSession](d, ofSession, id)
+	_, k, err := objectOf[keptSession](d.Object, ofSession, id)
 	if err != nil {
 		return server.Task{}, nil, err
 	}
@@ -419,7 +419,7 @@ func (s *stream) give(id string, e Event) error {
 // end tells the client why no more events come, unless the client has disconnected.
 func (s *stream) end() {
 	t, missed := s.Find(s.id)
-	_, _, known := objectOf[keptSession](s.door, ofSession, s.id)
+	_, _, known := objectOf[keptSession](s.Object, ofSession, s.id)
 	switch {
 	case s.Err() != nil || missed != nil || !s.Known():
 	case known != nil:

@@ -108,7 +108,7 @@ func (d *door) upload() (any, error) {
 
 // found returns a file that has not expired. An expired one is removed.
 func (d *door) found(id string) (server.Object, keptFile, error) {
-	o, k, err := objectOf[keptFile](d, ofFile, id)
+	o, k, err := objectOf[keptFile](d.Object, ofFile, id)
 	if err == nil && !k.Expires.IsZero() && time.Now().After(k.Expires) {
 		if _, err := gone(d, ofFile, id, ""); err != nil {
 			return o, k, err
@@ -146,7 +146,7 @@ func (d *door) files() (any, error) {
 		has, both := d.filesOf(scope.ID), wanted
 		wanted = func(id string) bool { return has[id] && both(id) }
 	}
-	all := slices.DeleteFunc(entries[keptFile](d, ofFile), func(e entry[keptFile]) bool {
+	all := slices.DeleteFunc(newest[keptFile](d, ofFile), func(e entry[keptFile]) bool {
 		if !wanted(e.ID) {
 			return true
 		}

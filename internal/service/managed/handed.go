@@ -113,7 +113,7 @@ func (d *door) fit(k keptSession, inputs []input) error {
 
 // holds returns an error if a grant does not let its holder work for a session.
 func (d *door) holds(g *server.Grant, session string) error {
-	_, k, err := objectOf[keptWork](d, g.Of, g.ID)
+	_, k, err := objectOf[keptWork](d.Object, g.Of, g.ID)
 	switch {
 	case err != nil || k.Nth != g.Nth || !k.Stopped.IsZero():
 		return server.Forbidden("the lease is lost: another worker has the item, or it is stopped")

@@ -19,7 +19,7 @@
 //	work.go         sessions that work on workers: the queue and its leases; crew.go fills it,
 //	                handed.go has the tools of workers and their permissions, worker.go is a worker
 //	webhooks.go     the server's webhooks on this wire; news.go their events
-//	pages.go        lists, page by page
+//	kinds.go        objects in the book; pages.go lists them, page by page
 //	whose.go        the agent and environment that own an object
 //
 // Objects are stored in the server's book, and events in the session's log. The door stores nothing of its own.
@@ -357,97 +357,4 @@ func when(t time.Time) *string {
 	}
 	text := stamp(t)
 	return &text
-}
-
-// dates are when an object was last changed and archived, as stored in the book; zero means never.
-type dates struct {
-	Updated  time.Time `json:"updated,omitzero"`
-	Archived time.Time `json:"archived,omitzero"`
-}
-
-func (t dates) isArchived() bool { return !t.Archived.IsZero() }
-
-// stamps returns the times of an object as clients see them.
-func (t dates) stamps(o server.Object) (created, updated string, archived *string) {
-	created = stamp(o.Created)
-	if updated = created; !t.Updated.IsZero() {
-		updated = stamp(t.Updated)
-	}
-	return created, updated, when(t.Archived)
-}
-
-// entry is an object of a kind, with its value decoded.
-type entry[T any] struct {
-	server.Object
-	kept T
-}
-
-// entries returns the objects of a kind, newest first.
-func entries[T any](d *door, of string) (out []entry[T]) {
-	for _, o := range slices.Backward(d.Objects(of)) {
-		if e := (entry[T]{Object: o}); json.Unmarshal(o.Value, &e.kept) == nil {
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
-// listed returns the objects of a kind that match the common list parameters, newest first.
-func listed[T interface{ isArchived() bool }](d *door, of string) ([]entry[T], error) {
-	within, err := d.within()
-	if err != nil {
-		return nil, err
-	}
-	archived, err := d.flag("include_archived")
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(entries[T](d, of), func(e entry[T]) bool {
-		return !within(e.Created) || !archived && e.kept.isArchived()
-	}), nil
-}
-
-// keptAs returns an object of a kind as it is stored.
-func (d *door) keptAs(of, id string) (server.Object, error) {
-	o, err := d.Object(of, id)
-	if err != nil {
-		kind, _, _ := strings.Cut(strings.TrimPrefix(of, "managed."), ":")
-		return o, missing(strings.ReplaceAll(kind, "_", " "), id)
-	}
-	return o, nil
-}
-
-// objectOf returns an object of a kind, with its value decoded.
-func objectOf[T any](d *door, of, id string) (server.Object, T, error) {
-	var v T
-	o, err := d.keptAs(of, id)
-	if err != nil {
-		return o, v, err
-	}
-	return o, v, json.Unmarshal(o.Value, &v)
-}
-
-// changed returns an object after f has changed it.
-func changed[T any](d *door, of, id string, f func(*T) error) (server.Object, T, error) {
-	var v T
-	if _, err := d.keptAs(of, id); err != nil {
-		return server.Object{}, v, err
-	}
-	o, err := d.Change(of, id, func(o server.Object) (any, error) {
-		v = *new(T)
-		if err := json.Unmarshal(o.Value, &v); err != nil {
-			return nil, err
-		}
-		return &v, f(&v)
-	})
-	return o, v, err
-}
-
-// gone removes an object.
-func gone(d *door, of, id, kind string) (any, error) {
-	if _, err := d.keptAs(of, id); err != nil {
-		return nil, err
-	}
-	_, err := d.Change(of, id, func(server.Object) (any, error) { return nil, nil })
-	return map[string]any{"id": id, "type": kind}, err
 }

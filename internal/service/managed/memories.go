@@ -75,18 +75,11 @@ type memories struct {
 
 // open fails if the store is missing, or, for changes, archived.
 func (m memories) open(e *server.Edit) (server.Object, error) {
-	o, err := e.Object(ofMemoryStore, m.store)
-	if err != nil {
-		return o, missing("memory store", m.store)
+	o, k, err := objectOf[keptMemoryStore](e.Object, ofMemoryStore, m.store)
+	if err == nil && k.isArchived() {
+		err = conflict("memory store %s is archived", m.store)
 	}
-	var k keptMemoryStore
-	if err := json.Unmarshal(o.Value, &k); err != nil {
-		return o, err
-	}
-	if !k.Archived.IsZero() {
-		return o, conflict("memory store %s is archived", m.store)
-	}
-	return o, nil
+	return o, err
 }
 
 // readMemory decodes a memory from the book.

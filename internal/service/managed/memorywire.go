@@ -67,7 +67,7 @@ type versionView struct {
 // memoriesOf returns the memories of the store that the request names.
 func (d *door) memoriesOf() (memories, error) {
 	id := d.r.PathValue("store")
-	_, _, err := objectOf[keptMemoryStore](d, ofMemoryStore, id)
+	_, _, err := objectOf[keptMemoryStore](d.Object, ofMemoryStore, id)
 	return memories{d.Visit, id, d.actor()}, err
 }
 
@@ -342,12 +342,8 @@ func (d *door) redactMemoryVersion() (any, error) {
 	}
 	id := d.r.PathValue("id")
 	err = d.Edit(func(e *server.Edit) error {
-		o, err := e.Object(ofMemoryVersion(m.store), id)
-		if err != nil {
-			return missing("memory version", id)
-		}
-		var k keptVersion
-		if err := json.Unmarshal(o.Value, &k); err != nil || !k.Redacted.IsZero() {
+		o, k, err := objectOf[keptVersion](e.Object, ofMemoryVersion(m.store), id)
+		if err != nil || !k.Redacted.IsZero() {
 			return err
 		}
 		if now, err := e.Object(ofMemory(m.store), k.Memory); err == nil {

@@ -149,15 +149,11 @@ func (d *door) resources(raw []json.RawMessage) (out []resource, err error) {
 // memoryResource reads a request for a memory store.
 func (d *door) memoryResource(at string, in newResource, others []resource) (resource, error) {
 	r := resource{Type: in.Type, Store: in.Store, Access: in.Access}
-	o, err := d.Own(ofMemoryStore, in.Store)
+	_, k, err := objectOf[keptMemoryStore](d.Own, ofMemoryStore, in.Store)
 	if err != nil {
-		return r, missing("memory store", in.Store)
-	}
-	var k keptMemoryStore
-	if err := json.Unmarshal(o.Value, &k); err != nil {
 		return r, err
 	}
-	if !k.Archived.IsZero() {
+	if k.isArchived() {
 		return r, conflict("%s: memory store %s is archived", at, in.Store)
 	}
 	switch r.Access {

@@ -190,11 +190,11 @@ func (in newSession) settle(d *door) (k keptSession, spec server.Spec, err error
 	if in.Environment == "" {
 		return k, spec, invalid("environment_id", "it is missing", "the id of an environment")
 	}
-	_, env, err := objectOf[keptEnvironment](d, ofEnvironment, in.Environment)
+	_, env, err := objectOf[keptEnvironment](d.Object, ofEnvironment, in.Environment)
 	if err != nil {
 		return k, spec, err
 	}
-	if !env.Archived.IsZero() {
+	if env.isArchived() {
 		return k, spec, conflict("environment %s is archived", in.Environment)
 	}
 	a, err := in.Agent.resolved(d)
@@ -252,7 +252,7 @@ func (k keptSession) equip(d *door, env keptEnvironment, spec *server.Spec) (err
 }
 
 func (d *door) session(id string) (sessionView, error) {
-	o, k, err := objectOf[keptSession](d, ofSession, id)
+	o, k, err := objectOf[keptSession](d.Object, ofSession, id)
 	if err != nil {
 		return sessionView{}, err
 	}
@@ -332,7 +332,7 @@ func (d *door) updateSession() (any, error) {
 		return nil, err
 	}
 	id := d.r.PathValue("id")
-	_, before, err := objectOf[keptSession](d, ofSession, id)
+	_, before, err := objectOf[keptSession](d.Object, ofSession, id)
 	switch {
 	case err != nil:
 		return nil, err
@@ -340,7 +340,7 @@ func (d *door) updateSession() (any, error) {
 		return nil, unserved("vault_ids", "other vaults for a session that is there")
 	case in.Budget.said:
 		return nil, unserved("budget", "another budget for a session that is there")
-	case !before.Archived.IsZero():
+	case before.isArchived():
 		return nil, conflict("the session is archived")
 	}
 	if err := bounded("title", in.Title.value, 0, 500); err != nil {
@@ -408,7 +408,7 @@ func (d *door) refit(id string, k keptSession, in sessionFields) (agent, error) 
 	if k.Agent = a.snapshot(); d.statusNow(id) == running {
 		return a, conflict("the session runs; its agent can be changed while it is idle")
 	}
-	_, env, err := objectOf[keptEnvironment](d, ofEnvironment, k.Environment)
+	_, env, err := objectOf[keptEnvironment](d.Object, ofEnvironment, k.Environment)
 	if err != nil {
 		return a, err
 	}
@@ -434,7 +434,7 @@ func (d *door) hydrated(id string) error {
 
 func (d *door) archiveSession() (any, error) {
 	id := d.r.PathValue("id")
-	if _, _, err := objectOf[keptSession](d, ofSession, id); err != nil {
+	if _, _, err := objectOf[keptSession](d.Object, ofSession, id); err != nil {
 		return nil, err
 	}
 	if d.statusNow(id) == running {
@@ -444,7 +444,7 @@ func (d *door) archiveSession() (any, error) {
 		return nil, err
 	}
 	_, _, err := changed(d, ofSession, id, func(k *keptSession) error {
-		if k.Archived.IsZero() {
+		if !k.isArchived() {
 			k.Archived = time.Now()
 		}
 		return nil
@@ -458,7 +458,7 @@ func (d *door) archiveSession() (any, error) {
 // deleteSession ends a session, and hides it from all.
 func (d *door) deleteSession() (any, error) {
 	id := d.r.PathValue("id")
-	if _, _, err := objectOf[keptSession](d, ofSession, id); err != nil {
+	if _, _, err := objectOf[keptSession](d.Object, ofSession, id); err != nil {
 		return nil, err
 	}
 	if d.statusNow(id) == running {
