@@ -26,7 +26,13 @@ func credentialEndpoints() []endpoint {
 	return []endpoint{
 		post(all, (*door).makeCredential),
 		get(all, (*door).credentials, "limit", "page", "include_archived"),
-		get(one, (*door).credential),
+		get(one, func(d *door) (any, error) {
+			vault, err := d.vaultAt()
+			if err != nil {
+				return nil, err
+			}
+			return d.shownCredential(vault, d.r.PathValue("id"))
+		}),
 		post(one, (*door).updateCredential),
 		act(one+"/archive", func(d *door) (any, error) { return d.endCredential(false) }),
 		del(one, func(d *door) (any, error) { return d.endCredential(true) }),
@@ -205,14 +211,6 @@ func (d *door) withExpiry(k keptCredential) keptCredential {
 	return k
 }
 
-func (d *door) credential() (any, error) {
-	vault, err := d.vaultAt()
-	if err != nil {
-		return nil, err
-	}
-	return d.shownCredential(vault, d.r.PathValue("id"))
-}
-
 func (d *door) credentials() (any, error) {
 	vault, err := d.vaultAt()
 	if err != nil {
@@ -279,21 +277,20 @@ func (d *door) updateCredential() (any, error) {
 }
 
 // closeCredential archives or removes a credential, and returns the name of its secret.
-func closeCredential(e *server.Edit, of string, o server.Object, now time.Time, remove bool) (secret string, err error) {
-	var k keptCredential
-	if err := json.Unmarshal(o.Value, &k); err != nil {
-		return "", err
-	}
+func closeCredential(e *server.Edit, of, id string, now time.Time, remove bool) (secret string, err error) {
+	o, k, err := objectOf[keptCredential](e.Object, of, id)
 	secret = secretOfCredential + k.Secret
 	switch {
+	case err != nil:
+		return "", err
 	case remove:
-		e.Remove(of, o.ID)
+		e.Remove(of, id)
 		return secret, nil
 	case k.isArchived():
 		return secret, nil
 	}
 	k.Archived, k.Updated = now, now
-	return secret, e.Put(of, o.ID, o.Tenant, k, o.Content)
+	return secret, e.Put(of, id, o.Tenant, k, o.Content)
 }
 
 // endCredential archives or removes a credential. Its secret is removed.
@@ -303,12 +300,8 @@ func (d *door) endCredential(remove bool) (any, error) {
 		return nil, err
 	}
 	id, of, secret := d.r.PathValue("id"), ofCredential(vault), ""
-	err = d.Edit(func(e *server.Edit) error {
-		o, err := e.Object(of, id)
-		if err != nil {
-			return missing("credential", id)
-		}
-		secret, err = closeCredential(e, of, o, time.Now(), remove)
+	err = d.Edit(func(e *server.Edit) (err error) {
+		secret, err = closeCredential(e, of, id, time.Now(), remove)
 		return err
 	})
 	if err != nil {

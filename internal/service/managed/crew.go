@@ -20,8 +20,6 @@ type crew struct {
 	polled map[[2]string]time.Time // by environment and worker
 }
 
-func newCrew(s *server.Server) *crew { return &crew{Server: s, polled: map[[2]string]time.Time{}} }
-
 // saw records that a worker has polled.
 func (c *crew) saw(environment, worker string) {
 	if worker == "" {

@@ -2,10 +2,12 @@ package managed
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	times "github.com/inspan/inspan/internal/install/schedule"
 	"github.com/inspan/inspan/internal/service/server"
 )
 
@@ -163,7 +165,9 @@ func (k keptDeployment) shown(o server.Object, now time.Time) (deploymentView, e
 			return v, err
 		}
 		if !k.isArchived() {
-			v.Schedule.Upcoming = upcoming(t, now)
+			for _, at := range t.Next(now, mostUpcoming) {
+				v.Schedule.Upcoming = append(v.Schedule.Upcoming, stamp(at))
+			}
 		}
 	}
 	return v, nil
@@ -326,4 +330,28 @@ func (d *door) changeDeployment(f func(*keptDeployment) error) (any, error) {
 		}
 		return f(k)
 	})
+}
+
+// schedule is when a deployment runs.
+type schedule struct {
+	Type       string `json:"type"`
+	Expression string `json:"expression"`
+	Timezone   string `json:"timezone"`
+}
+
+const wantSchedule = `five fields such as "0 9 * * 1-5": minute, hour, day of the month, month, day of the week`
+
+// read parses a schedule.
+func (s schedule) read() (times.Cron, error) {
+	if s.Type != "cron" {
+		return times.Cron{}, invalid("schedule.type", "it is unknown", "cron")
+	}
+	c, err := times.ParseCron(s.Expression, s.Timezone)
+	switch {
+	case errors.Is(err, times.ErrZone):
+		return c, invalid("schedule.timezone", err.Error(), "a name such as UTC or Europe/Berlin")
+	case err != nil:
+		return c, invalid("schedule.expression", err.Error(), wantSchedule)
+	}
+	return c, nil
 }

@@ -165,11 +165,7 @@ func (d *door) sendEvents() (any, error) {
 		}
 		sent[seq] = true
 	}
-	return d.echo(id, sent)
-}
-
-// echo returns the events that a request has caused, as all clients see them.
-func (d *door) echo(id string, sent map[uint64]bool) (any, error) {
+	// The response has the events that the request has caused, as all clients see them.
 	h, err := d.history(id, "")
 	out := []Event{}
 	for i, e := range h.events {
@@ -308,19 +304,12 @@ func (d *door) loaded(id string, events []Event) []Event {
 			if b.Source == nil || b.Source.digest == "" || len(b.Source.Data) > 0 {
 				continue
 			}
-			b.Source.Data, _ = d.blob(id, b.Source.digest) // a missing one is empty
+			if t, err := d.Find(id); err == nil {
+				b.Source.Data, _ = d.Blob(t.Session, b.Source.digest) // a missing one is empty
+			}
 		}
 	}
 	return events
-}
-
-// blob reads a blob of a session.
-func (d *door) blob(id, name string) ([]byte, error) {
-	t, err := d.Find(id)
-	if err != nil {
-		return nil, err
-	}
-	return d.Blob(t.Session, name)
 }
 
 // streamEvents streams events: those after the id in Last-Event-ID, or new ones.

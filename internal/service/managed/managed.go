@@ -9,7 +9,7 @@
 //	threads.go      sessions of subagents
 //	outcomes.go     goals of a session, and their grading
 //	initial.go      the first inputs of a session
-//	deployments.go  scheduled sessions; schedule.go the times, runs.go the runs
+//	deployments.go  scheduled sessions; runs.go their runs
 //	memorystores.go the memory of agents: memories.go changes it, and memorywire.go shows it to
 //	                clients; memorytool.go is how an agent reads and writes it
 //	resources.go    resources of a session; mounts.go puts them into the workspace
@@ -20,7 +20,6 @@
 //	                handed.go has the tools of workers and their permissions, worker.go is a worker
 //	webhooks.go     the server's webhooks on this wire; news.go their events
 //	kinds.go        objects in the book; pages.go lists them, page by page
-//	whose.go        the agent and environment that own an object
 //
 // Objects are stored in the server's book, and events in the session's log. The door stores nothing of its own.
 package managed
@@ -43,22 +42,61 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// handle adds the endpoints to a mux.
-func handle(s *server.Server, k *secrets, mux *http.ServeMux) {
-	dues, c := newAgenda(s), newCrew(s)
-	for _, e := range endpoints(dues) {
-		mux.HandleFunc(e.method+" /v1/"+e.path, func(w http.ResponseWriter, r *http.Request) { serve(c, k, e, w, r) })
-	}
-	tendAll(s)
-	k.tend()
-	s.Go(dues.follow)
-	s.Go(c.follow)
-	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
-		server.RefuseWith(w, &server.Problem{
-			Status: http.StatusNotFound, Type: "not_found_error",
-			Message: fmt.Sprintf("no endpoint %s %s; docs/MANAGED.md lists those that are served", r.Method, words.OneLine(r.URL.Path, 200)),
+// Join adds the endpoints of this door to a server before its start. It also gives the server's tasks the
+// resources of sessions, and its webhooks the events of this door.
+func Join(s *server.Server) {
+	k := &secrets{s: s}
+	s.Forms = append(s.Forms, "/v1/files", "/v1/skills", "/v1/skills/*/versions")
+	s.Equip, s.Furnish = k.equip, k.furnish
+	s.Tells, s.Tellable, s.Whose = news, newsworthy(), whose
+	s.Also = func(mux *http.ServeMux) {
+		dues, c := &agenda{s, make(chan struct{}, 1)}, &crew{Server: s, polled: map[[2]string]time.Time{}}
+		for _, e := range endpoints(dues) {
+			mux.HandleFunc(e.method+" /v1/"+e.path, func(w http.ResponseWriter, r *http.Request) { serve(c, k, e, w, r) })
+		}
+		tendAll(s)
+		k.tend()
+		s.Go(dues.follow)
+		s.Go(c.follow)
+		mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
+			server.RefuseWith(w, &server.Problem{
+				Status: http.StatusNotFound, Type: "not_found_error",
+				Message: fmt.Sprintf("no endpoint %s %s; docs/MANAGED.md lists those that are served", r.Method, words.OneLine(r.URL.Path, 200)),
+			})
 		})
-	})
+	}
+}
+
+// whose returns the agent and environment that own an object. Agents, environments and deployments can be
+// changed only by unconfined visitors. Kinds that are not named here belong to the whole tenant: confined
+// visitors don't see them.
+func whose(of, id string, value json.RawMessage) server.Place {
+	kind, at, _ := strings.Cut(of, ":")
+	switch kind {
+	case ofAgent:
+		return server.Place{Agent: id, Environment: server.Everybody, Fixed: true}
+	case ofEnvironment: // a session needs one
+		return server.Place{Agent: server.Everybody, Environment: id, Fixed: true}
+	case ofSession:
+		var k keptSession
+		_ = json.Unmarshal(value, &k) // we wrote it, like the next ones
+		return server.Place{Agent: k.Agent.ID, Environment: k.Environment}
+	case ofDeployment:
+		var k keptDeployment
+		_ = json.Unmarshal(value, &k)
+		return server.Place{Agent: k.Agent.ID, Environment: k.Environment, Fixed: true}
+	case ofRun:
+		var k keptRun
+		_ = json.Unmarshal(value, &k)
+		return server.Place{Agent: k.Agent.ID}
+	case strings.TrimSuffix(ofWork(""), ":"):
+		var k keptWork
+		_ = json.Unmarshal(value, &k)
+		return server.Place{Task: k.Session, Environment: at}
+	case ofFile:
+		return server.Place{Private: true}
+	}
+	return server.Place{}
 }
 
 // endpoints returns all endpoints.

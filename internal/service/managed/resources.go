@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -200,16 +199,6 @@ func stores(list []resource) (out []resource) {
 		}
 	}
 	return out
-}
-
-// Join adds the endpoints of this door to a server before its start. It also gives the server's tasks the
-// resources of sessions, and its webhooks the events of this door.
-func Join(s *server.Server) {
-	k := &secrets{s: s}
-	s.Also = func(mux *http.ServeMux) { handle(s, k, mux) }
-	s.Forms = append(s.Forms, "/v1/files", "/v1/skills", "/v1/skills/*/versions")
-	s.Equip, s.Furnish = k.equip, k.furnish
-	s.Tells, s.Tellable, s.Whose = news, newsworthy(), whose
 }
 
 // equip gives the agent of a session the resources of that.

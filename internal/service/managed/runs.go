@@ -42,11 +42,6 @@ const (
 	rejected      = "session_creation_rejected_error"
 )
 
-// pauses reports whether a scheduled run would fail again the next time.
-func (e *runError) pauses() bool {
-	return e != nil && slices.Contains([]string{agentArchived, envArchived, envNotFound}, e.Type)
-}
-
 // runView is a run as clients see it.
 type runView struct {
 	ID         string         `json:"id"`
@@ -108,7 +103,7 @@ func (d *door) fire(id, run string, due time.Time) error {
 		}
 		if k.Since = due; why == nil {
 			k.Ran = d.Clock.Now()
-		} else if why.pauses() {
+		} else if slices.Contains([]string{agentArchived, envArchived, envNotFound}, why.Type) { // the next one would fail too
 			k.Paused = &pause{"error", &pauseKind{why.Type}}
 		}
 		return e.Put(ofDeployment, id, o.Tenant, k, o.Content)
@@ -215,8 +210,6 @@ type agenda struct {
 	*server.Server
 	changed chan struct{} // has a token if the next time may have changed
 }
-
-func newAgenda(s *server.Server) *agenda { return &agenda{s, make(chan struct{}, 1)} }
 
 // look makes follow check when the next run is due.
 func (a *agenda) look() {

@@ -166,8 +166,12 @@ func (d *door) makeSession() (any, error) {
 	if err := d.initial(in.Initial, "user.message", "user.define_outcome"); err != nil {
 		return nil, err
 	}
-	if err := d.keepTokens(k.Resources); err != nil {
-		return nil, err
+	for _, r := range k.Resources { // their tokens, until the repositories are cloned
+		if r.Secret {
+			if err := d.KeepSecret(d, r.secretName(), r.token); err != nil {
+				return nil, err
+			}
+		}
 	}
 	t, err := d.SubmitAs(ofSession, "sesn_", k, fixed(raw), spec, func(e *server.Edit, _ string) error { return k.placed(e) })
 	d.secrets.settle(t.ID, k.Resources)
@@ -288,7 +292,7 @@ func (d *door) sessions() (any, error) {
 	for _, e := range all {
 		k := e.kept
 		if agent != "" && k.Agent.ID != agent || version != 0 && k.Agent.Version != version || deployment != "" && k.Deployment != deployment ||
-			!k.remembers(store) || len(wanted) > 0 && !slices.Contains(wanted, d.statusNow(e.ID)) {
+			store != "" && !slices.ContainsFunc(k.Resources, func(r resource) bool { return r.Store == store }) || len(wanted) > 0 && !slices.Contains(wanted, d.statusNow(e.ID)) {
 			continue
 		}
 		found = append(found, e)
@@ -298,11 +302,6 @@ func (d *door) sessions() (any, error) {
 		return nil, err
 	}
 	return viewed(list, func(e entry[keptSession]) (sessionView, error) { return d.shownSession(e.Object, e.kept) })
-}
-
-// remembers reports whether a session has a memory store; empty means any.
-func (k keptSession) remembers(store string) bool {
-	return store == "" || slices.ContainsFunc(k.Resources, func(r resource) bool { return r.Store == store })
 }
 
 // statusNow returns the status of a session; empty means unknown.
@@ -412,7 +411,10 @@ func (d *door) refit(id string, k keptSession, in sessionFields) (agent, error) 
 	if err != nil {
 		return a, err
 	}
-	if err := d.hydrated(id); err != nil {
+	if _, err := d.Wait(id, func(t server.Task) bool { // a new session has no workspace yet
+		return !slices.Contains([]event.Stage{server.StageSubmitted, server.StageQueued, server.StageHydrating}, t.Stage) &&
+			(t.Stage != server.StageRunning || d.statusNow(id) == running)
+	}); err != nil {
 		return a, err
 	}
 	var fit error
@@ -421,15 +423,6 @@ func (d *door) refit(id string, k keptSession, in sessionFields) (agent, error) 
 		err = fit
 	}
 	return k.Agent, err
-}
-
-// hydrated waits until a new session has its workspace.
-func (d *door) hydrated(id string) error {
-	_, err := d.Wait(id, func(t server.Task) bool {
-		return !slices.Contains([]event.Stage{server.StageSubmitted, server.StageQueued, server.StageHydrating}, t.Stage) &&
-			(t.Stage != server.StageRunning || d.statusNow(id) == running)
-	})
-	return err
 }
 
 func (d *door) archiveSession() (any, error) {

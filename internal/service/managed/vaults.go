@@ -78,7 +78,7 @@ func (d *door) closeVault(remove bool) error {
 			return err
 		}
 		for _, o := range e.Objects(of) {
-			secret, err := closeCredential(e, of, o, now, remove)
+			secret, err := closeCredential(e, of, o.ID, now, remove)
 			if err != nil {
 				return err
 			}

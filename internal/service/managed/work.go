@@ -126,10 +126,9 @@ func (d *door) readWork() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := d.r.PathValue("work")
-	o, k, err := objectOf[keptWork](d.Object, ofWork(environment), id)
+	o, k, err := objectOf[keptWork](d.Object, ofWork(environment), d.r.PathValue("work"))
 	if err != nil {
-		return nil, missing("work", id)
+		return nil, err
 	}
 	return k.shown(environment, o), nil
 }
