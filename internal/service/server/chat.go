@@ -93,9 +93,7 @@ func (c *call) keepChat(key, task string) error {
 	if err != nil {
 		return err
 	}
-	return c.book.change(context.WithoutCancel(c), func() ([]event.Body, error) {
-		return []event.Body{event.Recorded{Of: ofChat, ID: key, Value: raw, By: c.who.name}}, nil
-	})
+	return c.book.add(context.WithoutCancel(c), event.Recorded{Of: ofChat, ID: key, Value: raw, By: c.who.name})
 }
 
 // answered is the reply of an agent.
