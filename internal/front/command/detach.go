@@ -78,9 +78,7 @@ func (c *command) order(cmd *cobra.Command, a *app.App, f *runFlags, args []stri
 	text := ""
 	switch {
 	case f.Program != nil:
-		o = a.Running.New(f.Program.Begin().Parts.Text())
-		o.Flow = f.flow
-		return o, false, nil
+		return app.Order{Text: f.Program.Begin().Parts.Text(), Flow: f.flow}, false, nil
 	case cmd.Name() == "resume":
 		if o, err = a.Running.Named(cmd.Context(), args); err != nil {
 			return o, false, err
@@ -90,7 +88,7 @@ func (c *command) order(cmd *cobra.Command, a *app.App, f *runFlags, args []stri
 		if text, err = c.task(args); err != nil {
 			return o, false, err
 		}
-		o = a.Running.New(text)
+		o = app.Order{Text: text}
 	}
 	o.Typed = !piped(args)
 	o.Text, done, err = c.typed(cmd, f, args, o.Text)
