@@ -150,7 +150,7 @@ func (c *command) detached() *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			f.Unattended, f.RetryLong, f.Foreign, f.Unapproved = b.Unattended, true, b.Foreign, b.Unapproved
+			f.Unattended, f.Limits.RetryLong, f.Foreign, f.Unapproved = b.Unattended, true, b.Foreign, b.Unapproved
 			if len(b.Flow) > 0 {
 				flows := app.Workflows(a, f.cwd, f.Trust)
 				flows.Kinds = f.Kinds

@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
@@ -137,10 +136,7 @@ type Options struct {
 	Model        string
 	Effort       string // of reasoning, one of llm.Efforts
 	Mode         tool.Mode
-	MaxTurns     int // as in inspan.Agent
-	MaxCost      float64
-	MaxTokens    int64
-	MaxTime      time.Duration
+	Limits       inspan.Limits // a Retry of 0 is that of the settings
 	System       string
 	AppendSystem string
 	Style        string   // output style of new sessions, see [equipment.Set.Styles]
@@ -149,8 +145,6 @@ type Options struct {
 	Container    string // image that commands run in
 	Trust        string // the consent.Sum of the workspace content that may run
 	Unattended   bool
-	RetryLong    bool                  // as in inspan.Agent
-	RetryFor     time.Duration         // as in inspan.Agent
 	Record       string                // file to record the model to; it must not exist yet
 	Replay       string                // file to play instead of asking a model
 	Servers      []mcp.Server          // MCP servers from the client or the command line, by their Source
@@ -289,7 +283,7 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 		return nil, err
 	}
 	if at.New {
-		o.MaxCost, o.MaxTokens, o.MaxTime = o.Program.Within(o.MaxCost, o.MaxTokens, o.MaxTime)
+		o.Limits = o.Program.Within(o.Limits)
 	}
 	o, role, some := o.leadOn(at)
 	var err error

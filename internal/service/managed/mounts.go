@@ -68,7 +68,7 @@ func (d *door) repositoryResource(at string, in newResource) (resource, error) {
 	if c := in.Checkout; c != nil {
 		switch {
 		case c.Type == branchCheckout && c.Name != "" && c.SHA == "":
-		case c.Type == commitCheckout && c.Name == "" && isHex(c.SHA) && len(c.SHA) >= 7 && len(c.SHA) <= 64:
+		case c.Type == commitCheckout && c.Name == "" && strings.Trim(c.SHA, "0123456789abcdef") == "" && len(c.SHA) >= 7 && len(c.SHA) <= 64:
 		default:
 			return r, invalid(at+".checkout", "it is neither a branch nor a commit",
 				`{"type": "branch", "name": "main"} or {"type": "commit", "sha": "7 to 64 hexadecimal digits"}`)
