@@ -89,7 +89,8 @@ func New(set *config.Installation) *App {
 	a.Permission = &permission.Set{Installation: set, Consent: a.Consent}
 	a.Extensions = &equipment.Set{Installation: set, Consent: a.Consent, Env: a.Permission.Env}
 	a.Logins = &connect.Logins{Installation: set, Note: a.Permission.Note}
-	a.Providers = &providers.Set{Installation: set, Keys: a.Logins, Token: a.Logins.ProviderToken, Note: a.Permission.Note, Spent: a.spentToday}
+	a.Providers = &providers.Set{Installation: set, Keys: a.Logins, Token: a.Logins.ProviderToken, Note: a.Permission.Note}
+	a.Providers.Spent = func(ctx context.Context) (float64, error) { return cost.Today(ctx, a.Running.Sessions) }
 	a.Permission.Shown, a.Permission.Keys, a.Permission.Model = a.Extensions.SkillFolders, a.Providers.KeyVariables, a.Providers.WithinBudget
 	a.Hubs = &connect.Hubs{
 		Installation: set, Logins: a.Logins, Consent: a.Consent,
@@ -106,11 +107,6 @@ func New(set *config.Installation) *App {
 		return running.NewExporter(a.Running.Sessions, to, inspan.Version), err
 	})
 	return a
-}
-
-// spentToday returns the money that the sessions report for today.
-func (a *App) spentToday(ctx context.Context) (float64, error) {
-	return cost.Today(ctx, a.Running.Sessions)
 }
 
 // Order is the job of a separate process.

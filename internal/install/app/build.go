@@ -13,7 +13,6 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/extend/mcp"
-	"github.com/inspan/inspan/internal/install/config"
 	"github.com/inspan/inspan/internal/install/connect"
 	"github.com/inspan/inspan/internal/install/equipment"
 	"github.com/inspan/inspan/internal/install/knowledge"
@@ -105,14 +104,12 @@ func (b *build) choose(ctx context.Context) (err error) {
 		return err
 	}
 	bounded := b.at.Limits.Cost > 0 || b.at.New && b.Config.MaxCost > 0
-	if b.o.Limits.Cost > 0 || b.o.Limits.Cost == 0 && bounded || b.Config.DayCost > 0 || b.perMinute() {
+	if b.o.Limits.Cost > 0 || b.o.Limits.Cost == 0 && bounded || b.Config.DayCost > 0 ||
+		b.Config.MinuteCost != nil && *b.Config.MinuteCost > 0 {
 		return b.Providers.Priced(b.model)
 	}
 	return nil
 }
-
-// perMinute reports whether a limit of money per minute is set.
-func (b *build) perMinute() bool { return b.Config.MinuteCost != nil && *b.Config.MinuteCost > 0 }
 
 // permit sets the permissions of the session, and creates the environment for its tools.
 func (b *build) permit(context.Context) (err error) {
@@ -365,7 +362,13 @@ func (b *build) brief(ctx context.Context) error {
 	if !b.at.New {
 		return nil
 	}
-	settle(b.agent, b.Config)
+	// The settings fill in what the command left empty.
+	c, l := b.Config, &b.agent.Limits
+	b.agent.Mode = cmp.Or(b.agent.Mode, c.Mode)
+	l.Cost, l.Tokens, l.Time = cmp.Or(l.Cost, c.MaxCost), cmp.Or(l.Tokens, c.MaxTokens), cmp.Or(l.Time, c.MaxTime)
+	if l.Turns == 0 && c.MaxTurns != nil {
+		l.Turns = cmp.Or(*c.MaxTurns, -1)
+	}
 	b.prompt.Mode, b.prompt.Limits = b.agent.Mode, b.agent.Limits
 	if ord := b.o.order; ord != nil { // limits of a subagent are set when it is created
 		b.prompt.Mode, b.prompt.Limits = ord.Mode, inspan.Limits{Turns: ord.MaxTurns, Cost: ord.MaxCost, Time: ord.MaxTime}
@@ -385,16 +388,4 @@ func (b *build) gets(name string) bool {
 		role, named = ord.Role, ord.Tools
 	}
 	return len(equipment.Pick(role)([]tool.Tool{{Name: name}})) > 0 && (named == nil || slices.Contains(named, name))
-}
-
-// settle fills in from the settings the fields that the command left empty.
-func settle(agent *inspan.Agent, c config.Config) {
-	l := &agent.Limits
-	agent.Mode, l.Cost, l.Tokens, l.Time = cmp.Or(agent.Mode, c.Mode), cmp.Or(l.Cost, c.MaxCost), cmp.Or(l.Tokens, c.MaxTokens), cmp.Or(l.Time, c.MaxTime)
-	if agent.Limits.Turns == 0 && c.MaxTurns != nil {
-		agent.Limits.Turns = *c.MaxTurns
-		if agent.Limits.Turns == 0 {
-			agent.Limits.Turns = -1
-		}
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/foreign"
 	"github.com/inspan/inspan/tool"
 )
@@ -64,6 +65,21 @@ type Claude struct {
 	File string // of [ClaudeFiles]
 	foreign.Permissions
 	Err error // why it can't be read
+}
+
+// Says quotes a rule or limit of the file, for a reason.
+func (c Claude) Says(what string) string { return c.File + " says " + text.Line(text.Short(what, 200)) }
+
+// ClaudeLimit quotes the first limit in Claude Code settings that fits; empty means none.
+func ClaudeLimit(files []Claude, fits func(foreign.Limit) bool) string {
+	for _, f := range files {
+		for _, l := range f.Limits {
+			if fits(l) {
+				return f.Says(l.Text)
+			}
+		}
+	}
+	return ""
 }
 
 // Claudes reads the Claude Code settings files of a workspace that exist.

@@ -95,10 +95,8 @@ func (d *door) upload() (any, error) {
 		k.Expires = time.Now().Add(time.Duration(n) * time.Second)
 	}
 	request := []any{k.Name, k.Type, said, tool.Digest(f.Data)}
-	var o server.Object
-	err = d.Store(f.Data, func(content server.Content) error {
-		o, err = d.MakeWith(ofFile, "file_", request, func(e *server.Edit, id string) error { return e.Put(ofFile, id, d.Tenant(), k, content) })
-		return err
+	o, err := d.MakeStored(ofFile, "file_", request, f.Data, func(e *server.Edit, id string, content server.Content) error {
+		return e.Put(ofFile, id, d.Tenant(), k, content)
 	})
 	if err != nil {
 		return nil, err

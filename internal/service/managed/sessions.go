@@ -425,18 +425,24 @@ func (d *door) refit(id string, k keptSession, in sessionFields) (agent, error) 
 	return k.Agent, err
 }
 
+// restingSession returns the session that the request names, if it does not run.
+func (d *door) restingSession() (id string, err error) {
+	id = d.r.PathValue("id")
+	if _, _, err = objectOf[keptSession](d.Object, ofSession, id); err == nil && d.statusNow(id) == running {
+		err = conflict("the session runs; interrupt it first")
+	}
+	return id, err
+}
+
 func (d *door) archiveSession() (any, error) {
-	id := d.r.PathValue("id")
-	if _, _, err := objectOf[keptSession](d.Object, ofSession, id); err != nil {
+	id, err := d.restingSession()
+	if err == nil {
+		_, err = d.Finish(id)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if d.statusNow(id) == running {
-		return nil, conflict("the session runs; interrupt it first")
-	}
-	if _, err := d.Finish(id); err != nil {
-		return nil, err
-	}
-	_, _, err := changed(d, ofSession, id, func(k *keptSession) error {
+	_, _, err = changed(d, ofSession, id, func(k *keptSession) error {
 		if !k.isArchived() {
 			k.Archived = time.Now()
 		}
@@ -450,14 +456,11 @@ func (d *door) archiveSession() (any, error) {
 
 // deleteSession ends a session, and hides it from all.
 func (d *door) deleteSession() (any, error) {
-	id := d.r.PathValue("id")
-	if _, _, err := objectOf[keptSession](d.Object, ofSession, id); err != nil {
-		return nil, err
+	id, err := d.restingSession()
+	if err == nil {
+		_, err = d.Cancel(id)
 	}
-	if d.statusNow(id) == running {
-		return nil, conflict("the session runs; interrupt it first")
-	}
-	if _, err := d.Cancel(id); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return gone(d, ofSession, id, "session_deleted")

@@ -177,16 +177,12 @@ func (d *door) makeSkill() (any, error) {
 	if err := named("display_name", title, mostShown); err != nil {
 		return nil, err
 	}
-	var o server.Object
-	err = d.Store(f.zipped, func(content server.Content) error {
-		o, err = d.MakeWith(ofSkill, "skill_", []any{said, f.digest}, func(e *server.Edit, id string) error {
-			k := keptSkill{title, f.Name, versionPrefix + strings.ToLower(rand.Text())}
-			if err := e.Put(ofSkill, id, d.Tenant(), k, server.Content{}); err != nil {
-				return err
-			}
-			return e.Put(ofSkillVersion(id), k.Latest, d.Tenant(), keptSkillVersion{f.Name, f.Description}, content)
-		})
-		return err
+	o, err := d.MakeStored(ofSkill, "skill_", []any{said, f.digest}, f.zipped, func(e *server.Edit, id string, content server.Content) error {
+		k := keptSkill{title, f.Name, versionPrefix + strings.ToLower(rand.Text())}
+		if err := e.Put(ofSkill, id, d.Tenant(), k, server.Content{}); err != nil {
+			return err
+		}
+		return e.Put(ofSkillVersion(id), k.Latest, d.Tenant(), keptSkillVersion{f.Name, f.Description}, content)
 	})
 	if err != nil {
 		return nil, err
@@ -203,23 +199,20 @@ func (d *door) makeSkillVersion() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var o server.Object
-	err = d.Store(f.zipped, func(content server.Content) error {
-		o, err = d.MakeWith(ofSkillVersion(id), versionPrefix, []any{id, f.digest}, func(e *server.Edit, version string) error {
-			skill, k, err := objectOf[keptSkill](e.Object, ofSkill, id)
-			if err != nil {
-				return err
-			}
-			if k.Name != f.Name {
-				return invalid("files", "the skill is called "+f.Name, k.Name+", as it was at first")
-			}
-			k.Latest = version
-			if err := e.Put(ofSkillVersion(id), version, skill.Tenant, keptSkillVersion{f.Name, f.Description}, content); err != nil {
-				return err
-			}
-			return e.Put(ofSkill, id, skill.Tenant, k, server.Content{})
-		})
-		return err
+	request := []any{id, f.digest}
+	o, err := d.MakeStored(ofSkillVersion(id), versionPrefix, request, f.zipped, func(e *server.Edit, version string, content server.Content) error {
+		skill, k, err := objectOf[keptSkill](e.Object, ofSkill, id)
+		if err != nil {
+			return err
+		}
+		if k.Name != f.Name {
+			return invalid("files", "the skill is called "+f.Name, k.Name+", as it was at first")
+		}
+		k.Latest = version
+		if err := e.Put(ofSkillVersion(id), version, skill.Tenant, keptSkillVersion{f.Name, f.Description}, content); err != nil {
+			return err
+		}
+		return e.Put(ofSkill, id, skill.Tenant, k, server.Content{})
 	})
 	if err != nil {
 		return nil, err

@@ -80,8 +80,14 @@ func (c *call) takeChat(key string) string {
 		return ""
 	}
 	var at chat
-	_, err := c.Change(ofChat, key, func(o Object) (any, error) { return nil, json.Unmarshal(o.Value, &at) })
-	if err != nil {
+	if err := c.Edit(func(e *Edit) error {
+		o, err := e.Object(ofChat, key)
+		if err != nil {
+			return err
+		}
+		e.Remove(ofChat, key)
+		return json.Unmarshal(o.Value, &at)
+	}); err != nil {
 		return ""
 	}
 	return at.Task
