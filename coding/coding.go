@@ -170,7 +170,7 @@ func within(root string, agent func(context.Context, inspan.Place) (*inspan.Agen
 // app returns the options of the command for this agent.
 func (o Options) app() app.Options {
 	out := app.Options{
-		Mode: o.Mode, MaxTurns: o.MaxTurns, MaxCost: o.MaxCost, MaxTime: o.MaxTime, AppendSystem: o.Prompt,
+		Mode: o.Mode, Limits: inspan.Limits{Turns: o.MaxTurns, Cost: o.MaxCost, Time: o.MaxTime}, AppendSystem: o.Prompt,
 		Allow: o.Allow, Ask: o.Ask, Deny: o.Deny, Container: o.Container, Unattended: o.Unattended,
 		Tools: o.Tools, Hooks: o.Hooks, Env: o.Env, Elsewhere: o.Env != nil,
 	}

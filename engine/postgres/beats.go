@@ -152,11 +152,7 @@ func (s *Store) Lost(ctx context.Context) iter.Seq2[string, error] {
 // continues it at once. It does nothing if the session is being driven.
 func (s *Store) Offer(ctx context.Context, id string) error {
 	const offer = `UPDATE sessions SET holder = $2, held_until = '-infinity', driver = NULL WHERE id = $1 AND holder IS NULL`
-	err := s.try(ctx, func(ctx context.Context) error {
-		_, err := s.pool.Exec(ctx, offer, id, newToken())
-		return err
-	})
-	if err != nil {
+	if err := s.exec(ctx, offer, id, newToken()); err != nil {
 		return fmt.Errorf("offer session %s: %w", id, err)
 	}
 	return nil

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -95,11 +94,7 @@ func (b blobs) upload(ctx context.Context, c *content) (object string, err error
 		return "", err
 	}
 	object = hex.EncodeToString(c.digest) + "-" + rand.Text()
-	err = b.store.try(ctx, func(ctx context.Context) error {
-		_, err := b.store.pool.Exec(ctx, "INSERT INTO loose_objects (object) VALUES ($1) ON CONFLICT DO NOTHING", object)
-		return err
-	})
-	if err != nil {
+	if err := b.store.exec(ctx, "INSERT INTO loose_objects (object) VALUES ($1) ON CONFLICT DO NOTHING", object); err != nil {
 		return "", err
 	}
 	return object, b.store.bucket.put(ctx, object, c)
@@ -156,16 +151,9 @@ func dropBlobs(ctx context.Context, tx pgx.Tx, digests [][]byte) error {
 }
 
 // Names lists the blobs, in no particular order.
-func (b blobs) Names(ctx context.Context) (names []string, err error) {
-	err = b.store.try(ctx, func(ctx context.Context) error {
-		rows, err := b.store.pool.Query(ctx, "SELECT $2 || encode(digest, 'hex') FROM session_blobs WHERE session = $1", b.key, blobMark)
-		if err != nil {
-			return err
-		}
-		names, err = pgx.CollectRows(rows, pgx.RowTo[string])
-		return err
-	})
-	return names, err
+func (b blobs) Names(ctx context.Context) ([]string, error) {
+	const query = "SELECT $2 || encode(digest, 'hex') FROM session_blobs WHERE session = $1"
+	return many(ctx, b.store, pgx.RowTo[string], query, b.key, blobMark)
 }
 
 // Remove removes a blob from the session for good. A missing one is not an error. The caller must know that
@@ -219,7 +207,7 @@ func (b blobs) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 			return nil, fmt.Errorf("get blob %q: %w", name, err)
 		}
 	}
-	return &checked{ReadCloser: from, sum: sha256.New(), name: name}, nil
+	return keep.BlobReader(from, name), nil
 }
 
 // pieces reads a blob of the database, a piece at a time.
@@ -246,25 +234,6 @@ func (p *pieces) Read(into []byte) (int, error) {
 	n := copy(into, p.rest)
 	p.rest = p.rest[n:]
 	return n, nil
-}
-
-// errBlob says that a blob does not have the content its name promises.
-var errBlob = errors.New("blob is damaged: its content does not match its name")
-
-// checked compares what was read with the name at the end.
-type checked struct {
-	io.ReadCloser
-	sum  hash.Hash
-	name string
-}
-
-func (c *checked) Read(p []byte) (int, error) {
-	n, err := c.ReadCloser.Read(p)
-	c.sum.Write(p[:n])
-	if errors.Is(err, io.EOF) && keep.BlobName(c.sum.Sum(nil)) != c.name {
-		return n, fmt.Errorf("%s: %w", c.name, errBlob)
-	}
-	return n, err
 }
 
 // content is the content of a new blob: in memory, or in a temporary file if it is long.

@@ -87,16 +87,8 @@ func (s *Store) sweep(ctx context.Context) error {
 	if s.bucket == nil {
 		return nil
 	}
-	var loose []string
-	err := s.try(ctx, func(ctx context.Context) error {
-		const query = "SELECT object FROM loose_objects WHERE since < now() - interval '1 day' ORDER BY since LIMIT $1"
-		rows, err := s.pool.Query(ctx, query, mostSwept)
-		if err != nil {
-			return err
-		}
-		loose, err = pgx.CollectRows(rows, pgx.RowTo[string])
-		return err
-	})
+	const query = "SELECT object FROM loose_objects WHERE since < now() - interval '1 day' ORDER BY since LIMIT $1"
+	loose, err := many(ctx, s, pgx.RowTo[string], query, mostSwept)
 	for _, object := range loose {
 		if err == nil {
 			err = s.bucket.remove(ctx, object)

@@ -49,20 +49,21 @@ func (s *Store) health(ctx context.Context) (h Health, err error) {
 	if err != nil {
 		return h, err
 	}
-	err = s.try(ctx, func(ctx context.Context) error {
-		rows, err := s.pool.Query(ctx, `SELECT id, tries, why FROM turns JOIN sessions ON key = session WHERE tries > 0 ORDER BY due LIMIT 10`)
-		if err == nil {
-			h.Failing, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Failing])
-		}
-		return err
-	})
+	const failing = `SELECT id, tries, why FROM turns JOIN sessions ON key = session WHERE tries > 0 ORDER BY due LIMIT 10`
+	h.Failing, err = many(ctx, s, pgx.RowToStructByPos[Failing], failing)
 	if err != nil {
 		return h, err
 	}
 	var times []time.Duration
 	for range 15 {
 		began := time.Now()
-		if err := s.try(ctx, s.commits); err != nil {
+		err := s.try(ctx, func(ctx context.Context) error { // a transaction writes a row, another removes it
+			token := newToken()
+			_, err := s.pool.Exec(ctx, "INSERT INTO drivers (token, until) VALUES ($1, '-infinity')", token)
+			_, gone := s.pool.Exec(ctx, "DELETE FROM drivers WHERE token = $1", token)
+			return errors.Join(err, gone)
+		})
+		if err != nil {
 			return h, err
 		}
 		times = append(times, time.Since(began))
@@ -70,12 +71,4 @@ func (s *Store) health(ctx context.Context) (h Health, err error) {
 	slices.Sort(times)
 	h.Commit = times[len(times)/2]
 	return h, nil
-}
-
-// commits makes a transaction that writes a row and removes it.
-func (s *Store) commits(ctx context.Context) error {
-	token := newToken()
-	_, err := s.pool.Exec(ctx, "INSERT INTO drivers (token, until) VALUES ($1, '-infinity')", token)
-	_, gone := s.pool.Exec(ctx, "DELETE FROM drivers WHERE token = $1", token)
-	return errors.Join(err, gone)
 }

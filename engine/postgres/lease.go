@@ -102,19 +102,12 @@ func (l *log) Release() error {
 	if token == [16]byte{} {
 		return nil
 	}
-	if err := l.store.giveUp(l.key, token); err != nil {
+	ctx, stop := context.WithTimeout(context.Background(), attemptFor)
+	defer stop()
+	if err := l.store.exec(ctx, giveLease, l.key, token); err != nil {
 		return l.failed("release", err)
 	}
 	return nil
-}
-
-func (s *Store) giveUp(key int64, token [16]byte) error {
-	ctx, stop := context.WithTimeout(context.Background(), attemptFor)
-	defer stop()
-	return s.try(ctx, func(ctx context.Context) error {
-		_, err := s.pool.Exec(ctx, giveLease, key, token)
-		return err
-	})
 }
 
 // Holder implements [store.Store].
@@ -131,19 +124,11 @@ func (s *Store) Held(ctx context.Context) ([]store.Holder, error) {
 	return s.holders(ctx, "true")
 }
 
-func (s *Store) holders(ctx context.Context, which string, args ...any) (held []store.Holder, err error) {
+func (s *Store) holders(ctx context.Context, which string, args ...any) ([]store.Holder, error) {
 	query := "SELECT id, holder_pid, holder_host, held_since FROM sessions WHERE NOT book AND " + live + " AND " + which + " ORDER BY id"
-	err = s.try(ctx, func(ctx context.Context) error {
-		rows, err := s.pool.Query(ctx, query, args...)
-		if err != nil {
-			return err
-		}
-		held, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (h store.Holder, err error) {
-			err = row.Scan(&h.Session, &h.PID, &h.Host, &h.Since)
-			h.Since = h.Since.UTC()
-			return h, err
-		})
-		return err
-	})
-	return held, err
+	return many(ctx, s, func(row pgx.CollectableRow) (h store.Holder, err error) {
+		err = row.Scan(&h.Session, &h.PID, &h.Host, &h.Since)
+		h.Since = h.Since.UTC()
+		return h, err
+	}, query, args...)
 }

@@ -16,15 +16,8 @@ import (
 )
 
 // IDs implements [store.Store].
-func (s *Store) IDs(ctx context.Context) (ids []string, err error) {
-	err = s.try(ctx, func(ctx context.Context) error {
-		rows, err := s.pool.Query(ctx, "SELECT id FROM sessions WHERE NOT book ORDER BY id")
-		if err != nil {
-			return err
-		}
-		ids, err = pgx.CollectRows(rows, pgx.RowTo[string])
-		return err
-	})
+func (s *Store) IDs(ctx context.Context) ([]string, error) {
+	ids, err := many(ctx, s, pgx.RowTo[string], "SELECT id FROM sessions WHERE NOT book ORDER BY id")
 	if err != nil {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}
@@ -36,7 +29,7 @@ const selectInfos = `SELECT id, title, root, parent, created, modified, last_seq
 
 // List implements [store.Store]. It reads the heads of the sessions, and no event, so damage goes unnoticed.
 func (s *Store) List(ctx context.Context) ([]store.Info, error) {
-	infos, err := s.infos(ctx, selectInfos+" ORDER BY modified DESC, id DESC")
+	infos, err := many(ctx, s, scanInfo, selectInfos+" ORDER BY modified DESC, id DESC")
 	if err != nil {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}
@@ -53,7 +46,7 @@ func (s *Store) Recent(ctx context.Context) iter.Seq2[store.Info, error] {
 			ORDER BY modified_hour DESC, modified DESC, id DESC LIMIT $3`
 		at, id := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), ""
 		for {
-			infos, err := s.infos(ctx, next, at, id, recentPage)
+			infos, err := many(ctx, s, scanInfo, next, at, id, recentPage)
 			if err != nil {
 				yield(store.Info{}, fmt.Errorf("list sessions: %w", err))
 				return
@@ -71,18 +64,6 @@ func (s *Store) Recent(ctx context.Context) iter.Seq2[store.Info, error] {
 	}
 }
 
-func (s *Store) infos(ctx context.Context, query string, args ...any) (infos []store.Info, err error) {
-	err = s.try(ctx, func(ctx context.Context) error {
-		rows, err := s.pool.Query(ctx, query, args...)
-		if err != nil {
-			return err
-		}
-		infos, err = pgx.CollectRows(rows, scanInfo)
-		return err
-	})
-	return infos, err
-}
-
 func scanInfo(row pgx.CollectableRow) (i store.Info, err error) {
 	err = row.Scan(&i.ID, &i.Title, &i.Root, &i.Parent, &i.Created, &i.Modified, &i.Events, &i.Size, &i.Preview,
 		&i.Stop, &i.Pinned, &i.Labels, &i.Empty)
@@ -96,9 +77,14 @@ const searchPage = 200
 // Search implements [store.Store]. It reads the events page by page, and holds no connection while a hit is
 // processed.
 func (s *Store) Search(ctx context.Context, match *regexp.Regexp) iter.Seq2[store.Hit, error] {
+	type keyed struct {
+		Key int64
+		ID  string
+	}
+	const older = "SELECT key, id FROM sessions WHERE NOT book AND id < $1 ORDER BY id DESC LIMIT $2"
 	return func(yield func(store.Hit, error) bool) {
 		for before := "~"; ; { // greater than every id
-			found, err := s.older(ctx, before)
+			found, err := many(ctx, s, pgx.RowToStructByPos[keyed], older, before, searchPage)
 			if err != nil {
 				yield(store.Hit{}, fmt.Errorf("search sessions: %w", err))
 				return
@@ -113,24 +99,6 @@ func (s *Store) Search(ctx context.Context, match *regexp.Regexp) iter.Seq2[stor
 			}
 		}
 	}
-}
-
-// keyed is a session with its key and its id.
-type keyed struct {
-	Key int64
-	ID  string
-}
-
-func (s *Store) older(ctx context.Context, than string) (found []keyed, err error) {
-	err = s.try(ctx, func(ctx context.Context) error {
-		rows, err := s.pool.Query(ctx, "SELECT key, id FROM sessions WHERE NOT book AND id < $1 ORDER BY id DESC LIMIT $2", than, searchPage)
-		if err != nil {
-			return err
-		}
-		found, err = pgx.CollectRows(rows, pgx.RowToStructByPos[keyed])
-		return err
-	})
-	return found, err
 }
 
 // search yields the hits of one session, and reports whether to continue.

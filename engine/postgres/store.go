@@ -324,3 +324,24 @@ func (s *Store) one(ctx context.Context, sql string, args []any, into ...any) er
 	}
 	return err
 }
+
+// many reads rows.
+func many[T any](ctx context.Context, s *Store, scan pgx.RowToFunc[T], sql string, args ...any) (all []T, err error) {
+	err = s.try(ctx, func(ctx context.Context) error {
+		rows, err := s.pool.Query(ctx, sql, args...)
+		if err != nil {
+			return err
+		}
+		all, err = pgx.CollectRows(rows, scan)
+		return err
+	})
+	return all, err
+}
+
+// exec runs one statement, whatever it finds.
+func (s *Store) exec(ctx context.Context, sql string, args ...any) error {
+	return s.try(ctx, func(ctx context.Context) error {
+		_, err := s.pool.Exec(ctx, sql, args...)
+		return err
+	})
+}

@@ -8,7 +8,6 @@
 package anthropic
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"strings"
@@ -55,28 +54,9 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 		}
 		answer := &answered{next: post.HTTP}
 		post.HTTP = answer
-		reply, err := post.Send(ctx, answer.classify)
-		if err != nil {
-			yield(llm.Chunk{}, err)
-			return
-		}
-		defer reply.Close()
-		d := newDecoder(info.Route(), names)
-		reply.Name(&d.reply)
-		emit, over := reply.Bounded(func(c llm.Chunk) bool { return yield(c, nil) })
-		done, err := d.run(source(at, reply), emit)
-		if err == nil {
-			err = over()
-		}
-		switch {
-		case err != nil:
-			e := llm.AsError(err)
-			e.RequestID = cmp.Or(e.RequestID, d.reply.RequestID)
-			yield(llm.Chunk{}, reply.Complete(e))
-		case done:
-			yield(llm.Chunk{Reply: &d.reply}, nil)
-			reply.Finish()
-		}
+		post.Exchange(ctx, answer.classify, yield, func(r *wire.Reply, emit func(llm.Chunk) bool) (*llm.Reply, error) {
+			return newDecoder(info.Route(), names).run(source(at, r), emit)
+		})
 	}
 }
 

@@ -3,7 +3,6 @@ package anthropic
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -159,9 +158,8 @@ func wrapped(data []byte) []byte {
 	return slices.Concat([]byte(`{"type":"error","error":`), data, []byte("}"))
 }
 
-// run reads the stream to its end. It returns true if the reply is complete, false without an error if the consumer
-// stopped.
-func (d *decoder) run(next func() ([]byte, error), emit func(llm.Chunk) bool) (bool, error) {
+// run reads the stream to its end. It returns the complete reply, or nil without an error if the consumer stopped.
+func (d *decoder) run(next func() ([]byte, error), emit func(llm.Chunk) bool) (*llm.Reply, error) {
 	for {
 		data, err := next()
 		if err != nil {
@@ -172,28 +170,20 @@ func (d *decoder) run(next func() ([]byte, error), emit func(llm.Chunk) bool) (b
 			return d.end(err)
 		}
 		if done {
-			d.finish()
-			return true, nil
+			return d.finish(), nil
 		}
 		if chunk != (llm.Chunk{}) && !emit(chunk) {
-			return false, nil
+			return nil, nil //nolint:nilnil // the consumer has stopped
 		}
 	}
 }
 
 // end handles a stream that broke or stopped. Nothing is lost if the stop reason had already arrived.
-func (d *decoder) end(err error) (bool, error) {
-	var e *llm.Error
-	switch known := errors.As(err, &e); {
-	case d.seen && (!known || e.Kind != llm.KindCancelled):
-		d.finish()
-		return true, nil
-	case known:
-		return false, e
-	case errors.Is(err, io.EOF):
-		return false, &llm.Error{Kind: llm.KindStreamCut, Message: "the stream ended before the reply was complete"}
+func (d *decoder) end(err error) (*llm.Reply, error) {
+	if e := wire.Cut(err); !d.seen || e.Kind == llm.KindCancelled {
+		return nil, e
 	}
-	return false, &llm.Error{Kind: llm.KindStreamCut, Err: err}
+	return d.finish(), nil
 }
 
 // event processes one event. Unknown ones, such as ping, are ignored.
@@ -324,7 +314,7 @@ func (d *decoder) count(u usage) {
 }
 
 // finish turns the blocks into parts.
-func (d *decoder) finish() {
+func (d *decoder) finish() *llm.Reply {
 	for _, b := range d.blocks {
 		switch b.kind {
 		case "text":
@@ -343,6 +333,7 @@ func (d *decoder) finish() {
 	if d.reply.Stop == llm.StopEnd && len(d.reply.Calls()) > 0 {
 		d.reply.Stop = llm.StopCalls
 	}
+	return &d.reply
 }
 
 // reasoning returns the block in the form in which it must be sent back. Thinking without its signature was cut

@@ -2,19 +2,10 @@ package anthropic
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
 	"strings"
-	"time"
 
 	"github.com/inspan/inspan/internal/models/catalog"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/internal/wire"
-)
-
-const (
-	maxList     = 4 << 20
-	listTimeout = 30 * time.Second
 )
 
 // Discover returns the models that the key may use, newest first, with the properties known to the vendor and the
@@ -33,13 +24,7 @@ func Discover(ctx context.Context, at llm.Endpoint) ([]llm.Info, error) {
 	if err != nil {
 		return nil, &llm.Error{Kind: llm.KindInvalid, Provider: provider, Message: err.Error(), Err: err}
 	}
-	ctx, cancel := wire.Within(ctx, at, provider, listTimeout)
-	defer cancel()
-	post.Method, post.URL = http.MethodGet, strings.TrimSuffix(post.URL, "/messages")+"/models?limit=1000"
-	body, err := post.Ask(ctx, maxList, classify)
-	if err != nil {
-		return nil, err
-	}
+	post.URL = strings.TrimSuffix(post.URL, "/messages") + "/models?limit=1000"
 	var list struct {
 		Data []struct {
 			ID     string `json:"id"`
@@ -47,8 +32,8 @@ func Discover(ctx context.Context, at llm.Endpoint) ([]llm.Info, error) {
 			Output int    `json:"max_tokens"`
 		} `json:"data"`
 	}
-	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, &llm.Error{Kind: llm.KindInvalid, Provider: provider, Message: "the list of models is not one", Err: err}
+	if err := post.List(ctx, at, classify, &list); err != nil {
+		return nil, err
 	}
 	var out []llm.Info
 	for _, one := range list.Data {

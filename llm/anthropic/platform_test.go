@@ -289,7 +289,7 @@ func framed() []byte {
 func decodeFrames(r io.Reader) (llm.Reply, error) {
 	d := newDecoder("anthropic/m", wire.NewAliases(wire.ToolName))
 	done, err := d.run(newFrames(r).next, func(llm.Chunk) bool { return true })
-	if !done && err == nil {
+	if done == nil && err == nil {
 		err = errors.New("neither done nor failed")
 	}
 	return d.reply, err

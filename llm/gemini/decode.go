@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ import (
 // decoder builds a reply from the chunks of one stream.
 type decoder struct {
 	reply   llm.Reply
-	history []llm.Message
+	ids     wire.CallIDs
 	names   *wire.Aliases
 	blocks  []*block
 	usage   usage
@@ -34,7 +33,7 @@ type block struct {
 }
 
 func newDecoder(route string, names *wire.Aliases, history []llm.Message) *decoder {
-	return &decoder{reply: llm.Reply{Route: route}, names: names, history: history}
+	return &decoder{reply: llm.Reply{Route: route}, names: names, ids: wire.CallIDs{History: history}}
 }
 
 // chunk holds the fields of a chunk that are read.
@@ -133,9 +132,9 @@ func whole(r io.Reader) func() ([]byte, error) {
 	}
 }
 
-// run reads the stream to its end, which is only marked by the end of the body. It returns true if the reply is
-// complete, false without an error if the consumer stopped.
-func (d *decoder) run(next func() ([]byte, error), emit func(llm.Chunk) bool) (bool, error) {
+// run reads the stream to its end, which is only marked by the end of the body. It returns the complete reply, or nil
+// without an error if the consumer stopped.
+func (d *decoder) run(next func() ([]byte, error), emit func(llm.Chunk) bool) (*llm.Reply, error) {
 	for {
 		data, err := next()
 		if err != nil {
@@ -146,28 +145,21 @@ func (d *decoder) run(next func() ([]byte, error), emit func(llm.Chunk) bool) (b
 			return d.end(err)
 		}
 		if !more {
-			return false, nil
+			return nil, nil //nolint:nilnil // the consumer has stopped
 		}
 	}
 }
 
 // end handles the end of the stream. Nothing is lost, however it ends, if the finish reason had already arrived.
-func (d *decoder) end(err error) (bool, error) {
-	var e *llm.Error
-	known := errors.As(err, &e)
-	cut := !known || e.Kind == llm.KindStreamCut || e.Kind == llm.KindTimeout
+func (d *decoder) end(err error) (*llm.Reply, error) {
+	e := wire.Cut(err)
 	switch {
-	case d.reason != "" && cut:
-		if err := d.finish(); err != nil {
-			return false, err
-		}
-		return true, nil
-	case known:
-		return false, e
-	case errors.Is(err, io.EOF):
-		return false, &llm.Error{Kind: llm.KindStreamCut, Message: "the stream ended without a finish reason"}
+	case d.reason != "" && (e.Kind == llm.KindStreamCut || e.Kind == llm.KindTimeout):
+		return d.finish()
+	case errors.Is(err, io.EOF) && e.Err == nil:
+		e.Message = "the stream ended without a finish reason"
 	}
-	return false, &llm.Error{Kind: llm.KindStreamCut, Err: err}
+	return nil, e
 }
 
 // event processes one chunk and reports whether more are wanted. A chunk may be empty, or hold only a signature.
@@ -234,13 +226,12 @@ func (d *decoder) part(p part) llm.Chunk {
 }
 
 // finish turns the blocks into parts.
-func (d *decoder) finish() error {
+func (d *decoder) finish() (*llm.Reply, error) {
 	stop, err := d.stop()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	d.reply.Stop, d.reply.Usage = stop, d.usage.usage()
-	var taken map[string]bool
 	for i, b := range d.blocks {
 		if r, ok := b.reasoning(d.reply.Route); ok {
 			d.reply.Parts = append(d.reply.Parts, r)
@@ -249,17 +240,15 @@ func (d *decoder) finish() error {
 		case b.kind == "text" && b.text.Len() > 0:
 			d.reply.Parts = append(d.reply.Parts, llm.Text{Text: b.text.String()})
 		case b.kind == "call":
-			if taken == nil {
-				taken = d.taken()
-			}
 			args, invalid := wire.Args(string(b.args), stop)
-			d.reply.Parts = append(d.reply.Parts, llm.Call{ID: d.id(b.id, i, taken), Name: b.name, Args: args, Invalid: invalid})
+			id := d.ids.Of(b.id, i) // generations before 3 number no calls
+			d.reply.Parts = append(d.reply.Parts, llm.Call{ID: id, Name: b.name, Args: args, Invalid: invalid})
 		}
 	}
 	if d.reply.Stop == llm.StopEnd && len(d.reply.Calls()) > 0 {
 		d.reply.Stop = llm.StopCalls
 	}
-	return nil
+	return &d.reply, nil
 }
 
 // reasoning returns the reasoning to send back along with the block: a thought, or the signature of the next part.
@@ -279,26 +268,6 @@ func (b *block) reasoning(route string) (llm.Reasoning, bool) {
 		s.On = b.kind
 	}
 	return llm.Reasoning{Opaque: s.opaque(), Route: route}, true
-}
-
-// id returns the vendor's id of the n-th block if it is not in use, or else one made from its place in the
-// conversation: generations before 3 number no calls.
-func (d *decoder) id(id string, n int, taken map[string]bool) string {
-	for ; id == "" || taken[id]; n++ {
-		id = fmt.Sprintf("call_%d_%d", len(d.history), n)
-	}
-	taken[id] = true
-	return id
-}
-
-func (d *decoder) taken() map[string]bool {
-	ids := map[string]bool{}
-	for _, m := range d.history {
-		for _, c := range m.Parts.Calls() {
-			ids[c.ID] = true
-		}
-	}
-	return ids
 }
 
 // stop returns the meaning of the finish reason.

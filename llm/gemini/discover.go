@@ -2,20 +2,11 @@ package gemini
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/inspan/inspan/internal/models/catalog"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/internal/wire"
-)
-
-const (
-	maxList     = 4 << 20
-	listTimeout = 30 * time.Second
 )
 
 // Discover returns the chat models that the key may use, with the properties known to the vendor and the catalog.
@@ -32,13 +23,7 @@ func Discover(ctx context.Context, at llm.Endpoint) ([]llm.Info, error) {
 		return nil, &llm.Error{Kind: llm.KindInvalid, Provider: provider, Message: "Vertex AI has no list of models"}
 	}
 	base, _, _ := strings.Cut(post.URL, "/models/")
-	post.Method, post.URL = http.MethodGet, base+"/models?pageSize=1000"
-	ctx, cancel := wire.Within(ctx, at, provider, listTimeout)
-	defer cancel()
-	body, err := post.Ask(ctx, maxList, classify)
-	if err != nil {
-		return nil, err
-	}
+	post.URL = base + "/models?pageSize=1000"
 	var list struct {
 		Models []struct {
 			Name    string   `json:"name"`
@@ -47,8 +32,8 @@ func Discover(ctx context.Context, at llm.Endpoint) ([]llm.Info, error) {
 			Methods []string `json:"supportedGenerationMethods"`
 		} `json:"models"`
 	}
-	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, &llm.Error{Kind: llm.KindInvalid, Provider: provider, Message: "the list of models is not one", Err: err}
+	if err := post.List(ctx, at, classify, &list); err != nil {
+		return nil, err
 	}
 	var out []llm.Info
 	for _, one := range list.Models {

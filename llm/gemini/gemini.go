@@ -49,31 +49,14 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 		info, names := m.Info(), wire.ToolNames(req, toolName)
 		post := m.post(info.Provider, encode(info, names, req))
 		post.MaxOutput = cmp.Or(req.MaxOutput, info.MaxOutput)
-		reply, err := post.Send(ctx, classify)
-		if err != nil {
-			yield(llm.Chunk{}, err)
-			return
-		}
-		defer reply.Close()
-		d := newDecoder(info.Route(), names, req.Messages)
-		d.usage.Tier = reply.Header.Get("X-Gemini-Service-Tier")
-		emit, over := reply.Bounded(func(c llm.Chunk) bool { return yield(c, nil) })
-		next := serverSent(reply)
-		if reply.Whole() {
-			next = whole(reply)
-		}
-		done, err := d.run(next, emit)
-		if err == nil {
-			err = over()
-		}
-		switch {
-		case err != nil:
-			yield(llm.Chunk{}, reply.Complete(err))
-		case done:
-			reply.Name(&d.reply)
-			yield(llm.Chunk{Reply: &d.reply}, nil)
-			reply.Finish()
-		}
+		post.Exchange(ctx, classify, yield, func(r *wire.Reply, emit func(llm.Chunk) bool) (*llm.Reply, error) {
+			d := newDecoder(info.Route(), names, req.Messages)
+			d.usage.Tier = r.Header.Get("X-Gemini-Service-Tier")
+			if r.Whole() {
+				return d.run(whole(r), emit)
+			}
+			return d.run(serverSent(r), emit)
+		})
 	}
 }
 

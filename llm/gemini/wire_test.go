@@ -124,7 +124,7 @@ func decodeAll(r io.Reader) (llm.Reply, string, error) {
 		text.WriteString(c.Text)
 		return true
 	})
-	if !done && err == nil {
+	if done == nil && err == nil {
 		err = errors.New("neither done nor failed")
 	}
 	return d.reply, text.String(), err

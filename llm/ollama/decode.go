@@ -2,9 +2,9 @@ package ollama
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -80,16 +80,10 @@ func (d *decoder) run(r io.Reader, emit func(llm.Chunk) bool) (bool, error) {
 		}
 	}
 	err := lines.Err()
-	var e *llm.Error
-	switch {
-	case errors.As(err, &e):
-		return false, e
-	case err == nil && first != nil && d.text.Len()+d.thinking.Len()+len(d.calls) == 0 && json.Valid(first): // an error in the form of a gateway
+	if err == nil && first != nil && d.text.Len()+d.thinking.Len()+len(d.calls) == 0 && json.Valid(first) { // an error in the form of a gateway
 		return false, classify(d.model, 200, first)
-	case err == nil:
-		return false, &llm.Error{Kind: llm.KindStreamCut, Message: "the stream ended before the reply was complete"}
 	}
-	return false, &llm.Error{Kind: llm.KindStreamCut, Err: err}
+	return false, wire.Cut(cmp.Or(err, io.EOF))
 }
 
 func (d *decoder) message(l *line, emit func(llm.Chunk) bool) bool {
@@ -137,12 +131,9 @@ func (d *decoder) finish(l *line) (bool, error) {
 	if d.text.Len() > 0 {
 		d.reply.Parts = append(d.reply.Parts, llm.Text{Text: d.text.String()})
 	}
-	taken := d.taken()
+	ids := wire.CallIDs{History: d.history}
 	for i, c := range d.calls {
-		for n := i; c.ID == "" || taken[c.ID]; n++ { // older servers do not number calls
-			c.ID = fmt.Sprintf("call_%d_%d", len(d.history), n)
-		}
-		taken[c.ID] = true
+		c.ID = ids.Of(c.ID, i) // older servers do not number calls
 		d.reply.Parts = append(d.reply.Parts, c)
 	}
 	return true, nil
@@ -153,14 +144,4 @@ func (d *decoder) fill(window int) {
 	if u := d.reply.Usage; window > 0 && d.reply.Stop == llm.StopLength && u.Prompt()+u.Output >= window {
 		d.reply.Stop = llm.StopWindow
 	}
-}
-
-func (d *decoder) taken() map[string]bool {
-	ids := map[string]bool{}
-	for _, m := range d.history {
-		for _, c := range m.Parts.Calls() {
-			ids[c.ID] = true
-		}
-	}
-	return ids
 }

@@ -101,7 +101,7 @@ func (d *decoder) whole(r io.Reader, emit func(llm.Chunk) bool) (bool, error) {
 
 // end handles a stream that broke or stopped. Nothing is lost if the finish reason had already arrived.
 func (d *decoder) end(err error) (bool, error) {
-	e := cut(err)
+	e := wire.Cut(err)
 	if d.reason != "" && (e.Kind == llm.KindStreamCut || e.Kind == llm.KindTimeout) {
 		return true, d.finish()
 	}
@@ -283,7 +283,7 @@ func (d *decoder) finish() error {
 	if d.text.Len() > 0 {
 		d.reply.Parts = append(d.reply.Parts, llm.Text{Text: d.text.String()})
 	}
-	ids := newIDs(d.req.Messages)
+	ids := ids{CallIDs: wire.CallIDs{History: d.req.Messages}}
 	for _, c := range d.calls {
 		d.reply.Parts = append(d.reply.Parts, ids.call(c.id, d.aliases.ours(c.name), c.whole(), stop))
 	}

@@ -111,30 +111,14 @@ type replyReader interface {
 
 // exchange sends the body and yields the chunks that d reads from the answer.
 func (s server) exchange(ctx context.Context, d replyReader, yield func(llm.Chunk, error) bool) {
-	reply, err := s.post().Send(ctx, s.classify)
-	if err != nil {
-		yield(llm.Chunk{}, err)
-		return
-	}
-	defer reply.Close()
-	emit, over := reply.Bounded(func(c llm.Chunk) bool { return yield(c, nil) })
-	done, err := d.read(reply, !reply.Whole(), emit)
-	if err == nil {
-		err = over()
-	}
-	var result *llm.Reply
-	if done && err == nil {
-		result = d.result(len(s.body))
-		err = s.cutPrompt(result.Usage)
-	}
-	switch {
-	case err != nil:
-		yield(llm.Chunk{}, reply.Complete(err))
-	case done:
-		reply.Name(result)
-		yield(llm.Chunk{Reply: result}, nil)
-		reply.Finish()
-	}
+	s.post().Exchange(ctx, s.classify, yield, func(r *wire.Reply, emit func(llm.Chunk) bool) (*llm.Reply, error) {
+		done, err := d.read(r, !r.Whole(), emit)
+		if err != nil || !done {
+			return nil, err
+		}
+		result := d.result(len(s.body))
+		return result, s.cutPrompt(result.Usage)
+	})
 }
 
 // cutPrompt returns an error if the usage shows that the server has cut an overlong prompt without saying so.

@@ -2,9 +2,6 @@ package openai
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/internal/wire"
@@ -12,46 +9,19 @@ import (
 
 func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// cut returns the error for a stream that ended too early.
-func cut(err error) *llm.Error {
-	var e *llm.Error
-	switch {
-	case errors.As(err, &e):
-		return e
-	case errors.Is(err, io.EOF):
-		return &llm.Error{Kind: llm.KindStreamCut, Message: "the stream ended before the reply was complete"}
-	}
-	return &llm.Error{Kind: llm.KindStreamCut, Err: err}
-}
-
 func brokenEvent(err error) *llm.Error {
 	return &llm.Error{Kind: llm.KindStreamCut, Message: "broken event", Err: err}
 }
 
-// ids makes the ids of calls unique in a conversation: some servers restart their count in every reply, or send
-// none.
+// ids numbers the calls of a reply.
 type ids struct {
-	history []llm.Message
-	taken   map[string]bool // nil until the first call
-	calls   int
+	wire.CallIDs
+	calls int
 }
-
-func newIDs(history []llm.Message) *ids { return &ids{history: history} }
 
 // call returns a finished call.
 func (s *ids) call(id, name, args string, stop llm.Stop) llm.Call {
-	if s.taken == nil {
-		s.taken = map[string]bool{}
-		for _, m := range s.history {
-			for _, c := range m.Parts.Calls() {
-				s.taken[c.ID] = true
-			}
-		}
-	}
-	for n := s.calls; id == "" || s.taken[id]; n++ {
-		id = fmt.Sprintf("call_%d_%d", len(s.history), n)
-	}
-	s.taken[id] = true
+	id = s.Of(id, s.calls)
 	s.calls++
 	object, invalid := wire.Args(args, stop)
 	return llm.Call{ID: id, Name: name, Args: object, Invalid: invalid}

@@ -103,7 +103,7 @@ func (d *responseDecoder) run(r io.Reader, streamed bool, emit func(llm.Chunk) b
 	if !streamed {
 		body, err := io.ReadAll(io.LimitReader(r, wire.MaxEvent))
 		if err != nil {
-			return cut(err)
+			return wire.Cut(err)
 		}
 		return d.end(body, "", emit)
 	}
@@ -111,7 +111,7 @@ func (d *responseDecoder) run(r io.Reader, streamed bool, emit func(llm.Chunk) b
 	for {
 		ev, err := events.Next()
 		if err != nil {
-			return cut(err)
+			return wire.Cut(err)
 		}
 		if last, err := d.event(ev.Data, emit); last || err != nil {
 			return err
@@ -123,7 +123,7 @@ func (d *responseDecoder) run(r io.Reader, streamed bool, emit func(llm.Chunk) b
 // field for something else.
 func (d *responseDecoder) event(data []byte, emit func(llm.Chunk) bool) (bool, error) {
 	if string(data) == "[DONE]" { // from gateways; the API has none
-		return false, cut(io.EOF)
+		return false, wire.Cut(io.EOF)
 	}
 	var ev responseEvent
 	var other *json.UnmarshalTypeError
@@ -364,7 +364,7 @@ func (it *item) refusal() bool {
 // encrypted or open: the vendor stores nothing.
 func (d *responseDecoder) assemble(stop llm.Stop) {
 	a := newAssembly(d.reply.Route)
-	ids := newIDs(d.history)
+	ids := ids{CallIDs: wire.CallIDs{History: d.history}}
 	for _, it := range d.items {
 		text := it.text()
 		d.size += len(text)

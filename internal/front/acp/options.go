@@ -317,9 +317,9 @@ func (st *session) isGone() bool {
 func (st *session) reopen(ctx context.Context) error {
 	st.mu.Lock()
 	name, old, was := st.model, st.session, st.options
-	same := name == "" && st.patient == was.RetryLong
+	same := name == "" && st.patient == was.Limits.RetryLong
 	if !same {
-		st.model, st.options.RetryLong = "", st.patient
+		st.model, st.options.Limits.RetryLong = "", st.patient
 		st.options.Model, st.options.Mode = name, "" // if empty, those of the session
 	}
 	st.mu.Unlock()
@@ -333,7 +333,7 @@ func (st *session) reopen(ctx context.Context) error {
 	s, err := st.enter(open)
 	if err != nil {
 		st.mu.Lock()
-		st.options, st.patient = was, was.RetryLong
+		st.options, st.patient = was, was.Limits.RetryLong
 		st.mu.Unlock()
 		var again error
 		if s, again = st.enter(open); again != nil {

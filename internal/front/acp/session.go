@@ -48,7 +48,7 @@ type session struct {
 }
 
 func newSession(a *agent, cwd, root string, list []mcp.Server) *session {
-	st := &session{agent: a, options: a.Options, servers: list, cwd: cwd, root: root, patient: a.Options.RetryLong}
+	st := &session{agent: a, options: a.Options, servers: list, cwd: cwd, root: root, patient: a.Options.Limits.RetryLong}
 	st.ctx, st.stop = context.WithCancel(context.WithoutCancel(a.conn.Context()))
 	return st
 }

@@ -445,8 +445,8 @@ func TestKeepTrying(t *testing.T) {
 		h := inner(o, warn)
 		agent := h.Agent
 		h.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
-			made = append(made, fmt.Sprint(o.RetryLong))
-			if o.RetryLong && len(made) > 5 {
+			made = append(made, fmt.Sprint(o.Limits.RetryLong))
+			if o.Limits.RetryLong && len(made) > 5 {
 				return nil, fmt.Errorf("a rule can't be read")
 			}
 			return agent(ctx, at)

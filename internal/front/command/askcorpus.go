@@ -95,7 +95,7 @@ func (c *command) askCorpus() *cobra.Command {
 		"`source` to read: a file, a folder, a URL, session:ID or sessions (all past ones); repeatable")
 	fl.StringVar(&f.Model, "model", "", "model as `provider/model`, or a known name such as sonnet; see 'inspan models'")
 	fl.StringVar(&f.Small, "small", "", "`model` that reads the pieces (default: small of [agents] in the settings, or the same model)")
-	fl.Var((*dollars)(&f.MaxCost), "budget", "maximum cost in US `dollars`; 0 means no limit (default: the limits of the settings)")
+	fl.Var((*dollars)(&f.Limits.Cost), "budget", "maximum cost in US `dollars`; 0 means no limit (default: the limits of the settings)")
 	fl.BoolVar(&program, "program", false, "answer by programs over the text instead of by searching it")
 	fl.Var(&bounded[int]{&depth, 0, 1, strconv.Atoi}, "depth",
 		"with --program: 1 if programs can ask models, 0 if not (default: depth of [programs] in the settings)")

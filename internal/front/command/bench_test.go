@@ -71,7 +71,7 @@ func hostFor(b *testing.B, dir, url string, change func(*inspan.Agent)) *inspan.
 	a := app.New(&config.Installation{StateDir: dir, Config: config.Config{Providers: map[string]config.Provider{
 		"fake": {Kind: "anthropic", BaseURL: url},
 	}}})
-	o := app.Options{Model: "fake/m", Mode: "auto", MaxTurns: -1, Unattended: true}
+	o := app.Options{Model: "fake/m", Mode: "auto", Limits: inspan.Limits{Turns: -1}, Unattended: true}
 	h := a.Host(o, func(text string) { b.Log(text) })
 	make := h.Agent
 	h.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {

@@ -78,9 +78,7 @@ func (c *command) order(cmd *cobra.Command, a *app.App, f *runFlags, args []stri
 	text := ""
 	switch {
 	case f.Program != nil:
-		o = a.Running.New(f.Program.Begin().Parts.Text())
-		o.Flow = f.flow
-		return o, false, nil
+		return app.Order{Text: f.Program.Begin().Parts.Text(), Flow: f.flow}, false, nil
 	case cmd.Name() == "resume":
 		if o, err = a.Running.Named(cmd.Context(), args); err != nil {
 			return o, false, err
@@ -90,7 +88,7 @@ func (c *command) order(cmd *cobra.Command, a *app.App, f *runFlags, args []stri
 		if text, err = c.task(args); err != nil {
 			return o, false, err
 		}
-		o = a.Running.New(text)
+		o = app.Order{Text: text}
 	}
 	o.Typed = !piped(args)
 	o.Text, done, err = c.typed(cmd, f, args, o.Text)
@@ -152,7 +150,7 @@ func (c *command) detached() *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			f.Unattended, f.RetryLong, f.Foreign, f.Unapproved = b.Unattended, true, b.Foreign, b.Unapproved
+			f.Unattended, f.Limits.RetryLong, f.Foreign, f.Unapproved = b.Unattended, true, b.Foreign, b.Unapproved
 			if len(b.Flow) > 0 {
 				flows := app.Workflows(a, f.cwd, f.Trust)
 				flows.Kinds = f.Kinds

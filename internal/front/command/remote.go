@@ -101,7 +101,7 @@ func (f *runFlags) spec(cmd *cobra.Command, text string) (server.Spec, error) {
 		return server.Spec{}, err
 	}
 	s := server.Spec{
-		Prompt: text, Model: f.Model, Mode: f.Mode, MaxCost: max(f.MaxCost, 0), System: f.AppendSystem, Ask: f.Ask, Deny: f.Deny, Labels: f.Labels,
+		Prompt: text, Model: f.Model, Mode: f.Mode, MaxCost: max(f.Limits.Cost, 0), System: f.AppendSystem, Ask: f.Ask, Deny: f.Deny, Labels: f.Labels,
 		Timeout: int(f.maxTime / time.Second), Unattended: f.denies,
 	}
 	if cmd.Flags().Changed("max-turns") {

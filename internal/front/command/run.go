@@ -172,10 +172,10 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.Model, "model", "", "model as `provider/model`, or a known name such as sonnet; see 'inspan models'")
 	fl.StringVar((*string)(&f.Mode), "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
 	fl.IntVar(&f.maxTurns, "max-turns", 200, "maximum `turns` of one run; 0 means no limit")
-	fl.Var((*dollars)(&f.MaxCost), "max-cost", "maximum cost of the session in US `dollars`; 0 means no limit")
+	fl.Var((*dollars)(&f.Limits.Cost), "max-cost", "maximum cost of the session in US `dollars`; 0 means no limit")
 	fl.Int64Var(&f.maxTokens, "max-tokens", 0, "maximum `tokens` of the session, prompts and replies; 0 means no limit")
 	fl.DurationVar(&f.maxTime, "max-time", 0, "maximum `time` of one run, such as 90s or 2h, not counting waits for you; 0 means no limit")
-	fl.DurationVar(&f.RetryFor, "retry-for", 0,
+	fl.DurationVar(&f.Limits.Retry, "retry-for", 0,
 		"how long to retry a model that is down, such as `90s` or 2h (default 1m; 15m without a terminal)")
 	fl.StringVar(&f.Record, "record", "", "write the model's answers to a new `file`")
 	fl.StringVar(&f.Replay, "replay", "", "replay a recorded `file` instead of calling a model")
@@ -245,17 +245,17 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	if f.Replay != "" && (f.Model != "" || f.Record != "") {
 		return misused("--replay replaces the model; remove --model and --record")
 	}
-	if f.maxTurns < 0 || f.maxTokens < 0 || f.maxTime < 0 || f.RetryFor < 0 {
+	if f.maxTurns < 0 || f.maxTokens < 0 || f.maxTime < 0 || f.Limits.Retry < 0 {
 		return misused("--max-turns, --max-tokens, --max-time and --retry-for can't be negative")
 	}
 	if cmd.Flags().Changed("max-turns") {
-		f.MaxTurns = cmp.Or(f.maxTurns, -1)
+		f.Limits.Turns = cmp.Or(f.maxTurns, -1)
 	}
 	if cmd.Flags().Changed("max-tokens") {
-		f.MaxTokens = cmp.Or(f.maxTokens, -1)
+		f.Limits.Tokens = cmp.Or(f.maxTokens, -1)
 	}
 	if cmd.Flags().Changed("max-time") {
-		f.MaxTime = cmp.Or(f.maxTime, -1)
+		f.Limits.Time = cmp.Or(f.maxTime, -1)
 	}
 	for i, dir := range f.Folders {
 		if f.Folders[i], err = filepath.Abs(dir); err != nil {

@@ -26,7 +26,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	fl.StringArrayVar(&f.Allow, "allow", nil, "`rule` for calls that run without asking; repeatable")
 	fl.StringArrayVar(&f.Ask, "ask", nil, "`rule` for calls that ask in every mode; repeatable")
 	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; repeatable")
-	fl.Var((*dollars)(&f.MaxCost), "max-cost", "maximum cost of an agent's session in US `dollars`; 0 means no limit")
+	fl.Var((*dollars)(&f.Limits.Cost), "max-cost", "maximum cost of an agent's session in US `dollars`; 0 means no limit")
 	fl.StringVar(&f.cwd, "cwd", ".", "`folder` to work in (the workspace)")
 	fl.StringVar(&f.TokenFile, "token-file", "",
 		"private `file` with the token that clients must send; created if missing (default: in the state folder)")

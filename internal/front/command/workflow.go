@@ -177,8 +177,7 @@ func (c *command) flowSlashes(a *app.App, root string, f *runFlags) []tui.Comman
 		if err != nil {
 			return "", err
 		}
-		o := a.Running.New(p.Begin().Parts.Text())
-		o.Flow = typed
+		o := app.Order{Text: p.Begin().Parts.Text(), Flow: typed}
 		begun, err := a.Running.Detach(ctx, c.program(), append([]string{"detached", "--cwd=" + root}, f.like(st)...), o)
 		if err == nil && begun.Session == "" {
 			err = fmt.Errorf("it did not start: %s", bytes.TrimSpace(begun.Printed))

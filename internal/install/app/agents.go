@@ -41,13 +41,14 @@ func (a *App) team(o Options, root string, hooks []tool.Hook) *subagent.Team {
 // child builds the agent of a subagent's session. It is built like any other, with fewer means.
 func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspan.Place, warn func(string)) (*inspan.Agent, error) {
 	o.Model = a.childModel(ord)
-	o.System, o.Mode, o.MaxTurns, o.MaxCost, o.MaxTokens, o.MaxTime = "", "", 0, 0, 0, 0
+	o.System, o.Mode = "", ""
+	o.Limits.Turns, o.Limits.Cost, o.Limits.Tokens, o.Limits.Time = 0, 0, 0, 0
 	o.AppendSystem = strings.TrimSpace(ord.Role.Prompt + "\n\n" + o.AppendSystem + "\n\n" +
 		equipment.Loaded(a.Extensions.Skills(at.Root), ord.Role.Skills))
 	o.Record, o.Program = "", nil // a recording and a workflow belong to one session
 	o.order = &ord
 	if ord.Limited {
-		o.MaxCost = 1 // requires that the model has a price; the team sets the real limit
+		o.Limits.Cost = 1 // requires that the model has a price; the team sets the real limit
 	}
 	for _, rule := range ord.Rules {
 		o.Allow = append(o.Allow[:len(o.Allow):len(o.Allow)], rule)

@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
@@ -90,7 +89,8 @@ func New(set *config.Installation) *App {
 	a.Permission = &permission.Set{Installation: set, Consent: a.Consent}
 	a.Extensions = &equipment.Set{Installation: set, Consent: a.Consent, Env: a.Permission.Env}
 	a.Logins = &connect.Logins{Installation: set, Note: a.Permission.Note}
-	a.Providers = &providers.Set{Installation: set, Keys: a.Logins, Token: a.Logins.ProviderToken, Note: a.Permission.Note, Spent: a.spentToday}
+	a.Providers = &providers.Set{Installation: set, Keys: a.Logins, Token: a.Logins.ProviderToken, Note: a.Permission.Note}
+	a.Providers.Spent = func(ctx context.Context) (float64, error) { return cost.Today(ctx, a.Running.Sessions) }
 	a.Permission.Shown, a.Permission.Keys, a.Permission.Model = a.Extensions.SkillFolders, a.Providers.KeyVariables, a.Providers.WithinBudget
 	a.Hubs = &connect.Hubs{
 		Installation: set, Logins: a.Logins, Consent: a.Consent,
@@ -107,11 +107,6 @@ func New(set *config.Installation) *App {
 		return running.NewExporter(a.Running.Sessions, to, inspan.Version), err
 	})
 	return a
-}
-
-// spentToday returns the money that the sessions report for today.
-func (a *App) spentToday(ctx context.Context) (float64, error) {
-	return cost.Today(ctx, a.Running.Sessions)
 }
 
 // Order is the job of a separate process.
@@ -137,10 +132,7 @@ type Options struct {
 	Model        string
 	Effort       string // of reasoning, one of llm.Efforts
 	Mode         tool.Mode
-	MaxTurns     int // as in inspan.Agent
-	MaxCost      float64
-	MaxTokens    int64
-	MaxTime      time.Duration
+	Limits       inspan.Limits // a Retry of 0 is that of the settings
 	System       string
 	AppendSystem string
 	Style        string   // output style of new sessions, see [equipment.Set.Styles]
@@ -149,8 +141,6 @@ type Options struct {
 	Container    string // image that commands run in
 	Trust        string // the consent.Sum of the workspace content that may run
 	Unattended   bool
-	RetryLong    bool                  // as in inspan.Agent
-	RetryFor     time.Duration         // as in inspan.Agent
 	Record       string                // file to record the model to; it must not exist yet
 	Replay       string                // file to play instead of asking a model
 	Servers      []mcp.Server          // MCP servers from the client or the command line, by their Source
@@ -289,7 +279,7 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 		return nil, err
 	}
 	if at.New {
-		o.MaxCost, o.MaxTokens, o.MaxTime = o.Program.Within(o.MaxCost, o.MaxTokens, o.MaxTime)
+		o.Limits = o.Program.Within(o.Limits)
 	}
 	o, role, some := o.leadOn(at)
 	var err error

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/config"
@@ -152,7 +153,7 @@ func TestEveryKind(t *testing.T) {
 
 func TestCostLimitNeedsAPrice(t *testing.T) {
 	a := load(t, "[providers.mine]\nkind='openai'\nbase_url='http://192.0.2.1'\n")
-	if _, err := run(t, a, app.Options{Model: "mine/m", MaxCost: 1}); !errors.Is(err, config.ErrSettings) ||
+	if _, err := run(t, a, app.Options{Model: "mine/m", Limits: inspan.Limits{Cost: 1}}); !errors.Is(err, config.ErrSettings) ||
 		!strings.Contains(err.Error(), `providers.mine.models."m".price`) {
 		t.Errorf("%v", err)
 	}
@@ -167,14 +168,14 @@ func TestCostLimitsHoldEverywhere(t *testing.T) {
 		"base_url='http://192.0.2.1'\nmodels.m.price={input=1.0}\n"
 	tape := filepath.Join(t.TempDir(), "tape")
 	a := load(t, "fallback=['script']\n"+settings)
-	if _, err := run(t, a, app.Options{Model: "mine/m", MaxCost: 1, Record: tape}); !errors.Is(err, config.ErrSettings) {
+	if _, err := run(t, a, app.Options{Model: "mine/m", Limits: inspan.Limits{Cost: 1}, Record: tape}); !errors.Is(err, config.ErrSettings) {
 		t.Errorf("behind another: %v", err)
 	}
 	if _, err := os.Stat(tape); err == nil {
 		t.Error("a cassette was begun for a session that was not")
 	}
 	a = load(t, settings)
-	s, err := a.Host(app.Options{Model: "dear/m", MaxCost: 1}, func(string) {}).New(t.Context(), t.TempDir())
+	s, err := a.Host(app.Options{Model: "dear/m", Limits: inspan.Limits{Cost: 1}}, func(string) {}).New(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -456,7 +457,7 @@ func TestDeadlinesOfTheSettings(t *testing.T) {
 	url := openaitest.Start(t, &openaitest.Server{Answer: answer})
 	defer close(hang)
 	a := load(t, fmt.Sprintf("[providers.mine]\nkind='openai'\nbase_url='%s'\ndeadlines={first_byte='20ms'}\n", url))
-	if _, err := run(t, a, app.Options{Model: "mine/m", RetryFor: -1}); err == nil || !strings.Contains(err.Error(), "timeout (first byte)") {
+	if _, err := run(t, a, app.Options{Model: "mine/m", Limits: inspan.Limits{Retry: -1}}); err == nil || !strings.Contains(err.Error(), "timeout (first byte)") {
 		t.Errorf("%v", err)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/extend/mcp"
-	"github.com/inspan/inspan/internal/install/config"
 	"github.com/inspan/inspan/internal/install/connect"
 	"github.com/inspan/inspan/internal/install/equipment"
 	"github.com/inspan/inspan/internal/install/knowledge"
@@ -50,10 +49,10 @@ type build struct {
 // build builds the agent of a session with all its tools except the dynamic ones.
 func (a *App) build(ctx context.Context, o Options, at inspan.Place, warn func(string)) (*build, error) {
 	b := &build{App: a, o: o, at: at, warn: warn, agent: &inspan.Agent{
-		Mode: o.Mode, Limits: inspan.Limits{Turns: o.MaxTurns, Cost: o.MaxCost, Tokens: o.MaxTokens, Time: o.MaxTime, RetryLong: o.RetryLong, Retry: cmp.Or(o.RetryFor, a.Config.RetryFor)},
-		Effort: cmp.Or(o.Effort, a.Config.Effort), Workspace: inspan.Workspace{Folders: o.Folders}, Unattended: o.Unattended,
+		Mode: o.Mode, Limits: o.Limits, Effort: cmp.Or(o.Effort, a.Config.Effort), Workspace: inspan.Workspace{Folders: o.Folders}, Unattended: o.Unattended,
 		Approvals: inspan.Approvals{Timeout: a.Config.Timeout}, Opening: inspan.Opening{Levers: a.Config.Levers.Stated()},
 	}}
+	b.agent.Limits.Retry = cmp.Or(o.Limits.Retry, a.Config.RetryFor)
 	if at.Parent == "" {
 		b.agent.Opening.Labels, b.agent.Opening.Traceparent = o.Labels, o.Traceparent
 	}
@@ -105,21 +104,19 @@ func (b *build) choose(ctx context.Context) (err error) {
 		return err
 	}
 	bounded := b.at.Limits.Cost > 0 || b.at.New && b.Config.MaxCost > 0
-	if b.o.MaxCost > 0 || b.o.MaxCost == 0 && bounded || b.Config.DayCost > 0 || b.perMinute() {
+	if b.o.Limits.Cost > 0 || b.o.Limits.Cost == 0 && bounded || b.Config.DayCost > 0 ||
+		b.Config.MinuteCost != nil && *b.Config.MinuteCost > 0 {
 		return b.Providers.Priced(b.model)
 	}
 	return nil
 }
-
-// perMinute reports whether a limit of money per minute is set.
-func (b *build) perMinute() bool { return b.Config.MinuteCost != nil && *b.Config.MinuteCost > 0 }
 
 // permit sets the permissions of the session, and creates the environment for its tools.
 func (b *build) permit(context.Context) (err error) {
 	if b.rules, err = b.Permission.RulesFor(b.at.Root, b.o.line()); err != nil {
 		return err
 	}
-	if (b.o.Unattended || b.o.RetryLong) && !b.o.shown {
+	if (b.o.Unattended || b.o.Limits.RetryLong) && !b.o.shown {
 		if err := b.Permission.Unread(b.at.Root); err != nil {
 			return err
 		}
@@ -365,10 +362,16 @@ func (b *build) brief(ctx context.Context) error {
 	if !b.at.New {
 		return nil
 	}
-	settle(b.agent, b.Config)
-	b.prompt.Limits = knowledge.Limits{Mode: b.agent.Mode, MaxTurns: b.agent.Limits.Turns, MaxCost: b.agent.Limits.Cost, MaxTime: b.agent.Limits.Time}
+	// The settings fill in what the command left empty.
+	c, l := b.Config, &b.agent.Limits
+	b.agent.Mode = cmp.Or(b.agent.Mode, c.Mode)
+	l.Cost, l.Tokens, l.Time = cmp.Or(l.Cost, c.MaxCost), cmp.Or(l.Tokens, c.MaxTokens), cmp.Or(l.Time, c.MaxTime)
+	if l.Turns == 0 && c.MaxTurns != nil {
+		l.Turns = cmp.Or(*c.MaxTurns, -1)
+	}
+	b.prompt.Mode, b.prompt.Limits = b.agent.Mode, b.agent.Limits
 	if ord := b.o.order; ord != nil { // limits of a subagent are set when it is created
-		b.prompt.Limits = knowledge.Limits{Mode: ord.Mode, MaxTurns: ord.MaxTurns, MaxCost: ord.MaxCost, MaxTime: ord.MaxTime}
+		b.prompt.Mode, b.prompt.Limits = ord.Mode, inspan.Limits{Turns: ord.MaxTurns, Cost: ord.MaxCost, Time: ord.MaxTime}
 	}
 	if !b.gets("skill") {
 		b.prompt.Skills = nil
@@ -385,26 +388,4 @@ func (b *build) gets(name string) bool {
 		role, named = ord.Role, ord.Tools
 	}
 	return len(equipment.Pick(role)([]tool.Tool{{Name: name}})) > 0 && (named == nil || slices.Contains(named, name))
-}
-
-// settle fills in from the settings the fields that the command left empty.
-func settle(agent *inspan.Agent, c config.Config) {
-	if agent.Mode == "" {
-		agent.Mode = c.Mode
-	}
-	if agent.Limits.Cost == 0 {
-		agent.Limits.Cost = c.MaxCost
-	}
-	if agent.Limits.Tokens == 0 {
-		agent.Limits.Tokens = c.MaxTokens
-	}
-	if agent.Limits.Time == 0 {
-		agent.Limits.Time = c.MaxTime
-	}
-	if agent.Limits.Turns == 0 && c.MaxTurns != nil {
-		agent.Limits.Turns = *c.MaxTurns
-		if agent.Limits.Turns == 0 {
-			agent.Limits.Turns = -1
-		}
-	}
 }

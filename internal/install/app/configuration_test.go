@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/store"
@@ -65,7 +66,7 @@ func TestConfiguration(t *testing.T) {
 		"the body of a skill":   of(settings, app.Options{}, skill("Do not.\n")),
 		"memory":                of(settings, app.Options{}, map[string]string{".inspan/memory/MEMORY.md": "- (2026-11-01) tests run with make\n"}),
 		"a mode":                of(settings, app.Options{Mode: "plan"}, nil),
-		"a limit":               of(settings, app.Options{MaxTurns: 3}, nil),
+		"a limit":               of(settings, app.Options{Limits: inspan.Limits{Turns: 3}}, nil),
 		"a kind of agent":       of(settings, app.Options{}, map[string]string{".inspan/agents/k.md": "---\nname: k\ndescription: Does things.\n---\nDo."}),
 		"an MCP server":         of(settings+"[mcp.servers.m]\ncommand = ['true']\n", app.Options{}, nil),
 		"a hook":                of(settings+"[[hook]]\non = 'stop'\ncommand = 'true'\n", app.Options{}, nil),

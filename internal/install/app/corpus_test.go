@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/delegate/corpus"
 	"github.com/inspan/inspan/internal/install/app"
@@ -82,7 +83,7 @@ func TestBudgetOfAnAnswer(t *testing.T) {
 	}{{0.2, true}, {0.04, false}} {
 		model := &scholar{}
 		root, calls := library(t, 20) // a request costs 0.001, and can cost 0.0206
-		s, err := libraryApp(t, model).Host(app.Options{Sources: []string{"."}, MaxCost: tc.budget}, func(string) {}).New(t.Context(), root)
+		s, err := libraryApp(t, model).Host(app.Options{Sources: []string{"."}, Limits: inspan.Limits{Cost: tc.budget}}, func(string) {}).New(t.Context(), root)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +127,7 @@ func TestDepthOfACorpus(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := libraryApp(t, model)
-		s, err := a.Host(app.Options{MaxCost: tc.budget}, func(string) {}).New(t.Context(), root)
+		s, err := a.Host(app.Options{Limits: inspan.Limits{Cost: tc.budget}}, func(string) {}).New(t.Context(), root)
 		if err != nil {
 			t.Fatal(err)
 		}

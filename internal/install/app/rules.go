@@ -72,10 +72,10 @@ func (b *build) rulesMatch(ctx context.Context) error {
 	for _, n := range notes {
 		switch {
 		case n.Unmatched == nil:
-		case n.Scope == "command line" && !b.o.RetryLong:
+		case n.Scope == "command line" && !b.o.Limits.RetryLong:
 			return misused("--%s: %w", n.Action, n.Unmatched)
 		case n.Action == tool.Allow:
-		case b.o.Unattended, b.o.RetryLong:
+		case b.o.Unattended, b.o.Limits.RetryLong:
 			return config.Error{Err: fmt.Errorf("%s: %s %w; correct or remove it: a rule that matches nothing stops unattended work", n.Scope, n.Action, n.Unmatched)}
 		default:
 			b.warn(fmt.Sprintf("%s: %s %v; it matches nothing here", n.Scope, n.Action, n.Unmatched))

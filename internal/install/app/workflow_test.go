@@ -455,7 +455,7 @@ steps:
 `
 	n := 0
 	model := played(func(string, int) llm.Parts { n++; return llm.Say("done") })
-	_, s, err := flows(t, model, repository(t, nil), file(t, flow), nil, app.Options{MaxTokens: 1_000_000})
+	_, s, err := flows(t, model, repository(t, nil), file(t, flow), nil, app.Options{Limits: inspan.Limits{Tokens: 1_000_000}})
 	if st := s.Status().Stopped; err != nil || st == nil || st.Reason != event.ReasonMaxTokens || n != 1 {
 		t.Fatalf("%v, %+v after %d requests", err, st, n)
 	}
@@ -510,7 +510,7 @@ steps:
     steps:
       - {id: agent, kind: agent, prompt: "Number ${item}"}
       - {id: check, kind: check, run: "true"}
-`), nil, app.Options{RetryLong: true})
+`), nil, app.Options{Limits: inspan.Limits{RetryLong: true}})
 	if err != nil || brought != "ok: 6" || model.early.Load() > 1 {
 		t.Errorf("%q, %v, %d requests came early", brought, err, model.early.Load())
 	}

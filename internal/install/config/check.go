@@ -72,46 +72,50 @@ func (r *Router) check() error {
 	return oneOf("begin", r.Begin, router.BeginLocal, router.BeginCloud)
 }
 
-func checkGlobs(globs []string) error {
-	for _, g := range globs {
-		if _, err := path.Match(g, ""); err != nil || g == "" {
-			return fmt.Errorf("protected_branches: %q is not a pattern such as \"release/*\"", g)
+// allAre returns an error about the first text of a list that is not valid.
+func allAre(key string, list []string, what string, valid func(string) bool) error {
+	for _, text := range list {
+		if !valid(text) {
+			return fmt.Errorf("%s: %q is not %s", key, text, what)
 		}
 	}
 	return nil
 }
 
-func checkFolders(list []string) error {
-	for _, dir := range list {
-		if !filepath.IsAbs(dir) && !strings.HasPrefix(dir, "~/") {
-			return fmt.Errorf("folders: %q is not an absolute path or one such as ~/src/lib", dir)
-		}
+// noErrors joins the errors of a function about the elements of a list, by their index.
+func noErrors[T any](list []T, of func(i int, v T) error) error {
+	var out []error
+	for i, v := range list {
+		out = append(out, of(i, v))
 	}
-	return nil
-}
-
-func checkPublic(globs []string) error {
-	for _, g := range globs {
-		if !doublestar.ValidatePathPattern(g) || g == "" {
-			return fmt.Errorf("public: %q is not a pattern such as \"testdata/*.pem\"", g)
-		}
-	}
-	return nil
+	return errors.Join(out...)
 }
 
 // check returns an error for each invalid setting; it begins with the key.
 func (c Config) check() error {
+	branch := func(glob string) bool { _, err := path.Match(glob, ""); return err == nil && glob != "" }
+	folder := func(dir string) bool { return filepath.IsAbs(dir) || strings.HasPrefix(dir, "~/") }
+	public := func(glob string) bool { return doublestar.ValidatePathPattern(glob) && glob != "" }
+	_, uncompiled := guard.Compile(c.Checks)
 	return errors.Join(
 		keyed("mode", c.Mode.Check()),
 		oneOf("leftovers", c.Leftovers, LeftoversEnd, LeftoversKeep),
 		oneOf("effort", c.Effort, llm.Efforts()...),
-		checkActions(c.Rules), c.checkLimits(), checkPublic(c.Public), checkFolders(c.Folders), checkGlobs(c.Protected),
-		inTable("sandbox", c.Sandbox.check()), inTable("router", c.Router.check()), checkSkills(c.Skills),
+		checkActions(c.Rules), c.checkLimits(), allAre("public", c.Public, `a pattern such as "testdata/*.pem"`, public),
+		allAre("folders", c.Folders, "an absolute path or one such as ~/src/lib", folder),
+		allAre("protected_branches", c.Protected, `a pattern such as "release/*"`, branch),
+		inTable("sandbox", c.Sandbox.check()), inTable("router", c.Router.check()),
+		allAre("skills.folders", c.Skills.Folders, "absolute", filepath.IsAbs),
 		c.Programs.check(), notNegative("agents.depth", c.Agents.Depth), notNegative("agents.open", c.Agents.Open),
 		checkRange("checkpoints.quota_mb", c.Checkpoints.Quota, mostMegabytes),
-		c.Retention.Check(), checkCompiled(c.Checks), checkHooks(c.Hooks), checkSources(c.ToolSecrets),
+		c.Retention.Check(), uncompiled, checkHooks(c.Hooks), checkSources(c.ToolSecrets),
 		c.TUI.Check(), inTable("notify", c.Notify.Check()), inTable("levers", c.Levers.Check()), inTable("web", c.Web.Check()),
-		c.Reviewer.check(), checkProfiles(c.Profiles), checkProviders(c.Providers),
+		c.Reviewer.check(), noErrors(c.Profiles, func(i int, p profile.Profile) error {
+			if err := p.Check(); err != nil {
+				return fmt.Errorf("profiles[%d].%w", i, err)
+			}
+			return nil
+		}), checkProviders(c.Providers),
 	)
 }
 
@@ -158,28 +162,13 @@ func aSecond(key string, d time.Duration) error {
 	return nil
 }
 
-func checkSkills(s Skills) error {
-	for _, dir := range s.Folders {
-		if !filepath.IsAbs(dir) {
-			return fmt.Errorf("skills.folders: %q is not absolute", dir)
-		}
-	}
-	return nil
-}
-
-func checkCompiled(list []guard.Check) error {
-	_, err := guard.Compile(list)
-	return err
-}
-
 func checkSources(secrets map[string]map[string][]string) error {
-	var out []error
-	for _, source := range slices.Sorted(maps.Keys(secrets)) {
+	return noErrors(slices.Sorted(maps.Keys(secrets)), func(_ int, source string) error {
 		if source != "user" && source != "project" {
-			out = append(out, fmt.Errorf("tool_secrets.%s: tools are from user or project", bare(source)))
+			return fmt.Errorf("tool_secrets.%s: tools are from user or project", bare(source))
 		}
-	}
-	return errors.Join(out...)
+		return nil
+	})
 }
 
 func (r *Reviewer) check() error {
@@ -193,36 +182,19 @@ func (r *Reviewer) check() error {
 	return errors.Join(model, notNegative("reviewer.max_cost", r.MaxCost), notNegative("reviewer.timeout", r.Timeout))
 }
 
-func checkProfiles(list []profile.Profile) error {
-	var out []error
-	for i, p := range list {
-		if err := p.Check(); err != nil {
-			out = append(out, fmt.Errorf("profiles[%d].%w", i, err))
-		}
-	}
-	return errors.Join(out...)
-}
-
 func checkHooks(list []hook.Config) error {
-	var out []error
-	for i, h := range list {
-		out = append(out, keyed(fmt.Sprintf("hook[%d]", i), h.Check()))
-	}
-	return errors.Join(out...)
+	return noErrors(list, func(i int, h hook.Config) error { return keyed(fmt.Sprintf("hook[%d]", i), h.Check()) })
 }
 
 func checkProviders(list map[string]Provider) error {
-	var out []error
-	for _, name := range slices.Sorted(maps.Keys(list)) {
+	return noErrors(slices.Sorted(maps.Keys(list)), func(_ int, name string) error {
 		key := "providers." + bare(name)
 		switch {
 		case strings.Contains(name, "/"):
-			out = append(out, fmt.Errorf("%s: a name can't contain a slash", key))
+			return fmt.Errorf("%s: a name can't contain a slash", key)
 		case name == "script" || name == router.Provider:
-			out = append(out, fmt.Errorf("%s: the name is taken", key))
-		default:
-			out = append(out, oneOf(key+".kind", list[name].Kind, Kinds()...), inTable(key, list[name].check()))
+			return fmt.Errorf("%s: the name is taken", key)
 		}
-	}
-	return errors.Join(out...)
+		return errors.Join(oneOf(key+".kind", list[name].Kind, Kinds()...), inTable(key, list[name].check()))
+	})
 }

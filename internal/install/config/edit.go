@@ -16,29 +16,6 @@ import (
 // AddServer appends the table of a server to a settings file, which is created if necessary. The rest of the
 // file is unchanged. A name in use is an error. Several processes may edit a file concurrently.
 func AddServer(path, name string, s MCPServer) error {
-	path = followed(path)
-	unlock, err := lock(path)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	old, _, err := parsed(path)
-	if err != nil {
-		return err
-	}
-	if before, _ := Load(path); before.MCP.Servers != nil { // code that uses the settings reports faults
-		if _, taken := before.MCP.Servers[name]; taken {
-			return fmt.Errorf("%s already has a server %q", path, name)
-		}
-	}
-	var b bytes.Buffer
-	b.Write(old)
-	if len(old) > 0 {
-		if old[len(old)-1] != '\n' {
-			b.WriteByte('\n')
-		}
-		b.WriteByte('\n')
-	}
 	fields := map[string]any{}
 	for key, v := range map[string]any{
 		"command": s.Command, "env": s.Env, "dir": s.Dir, "hosts": s.Hosts, "read": s.Read, "write": s.Write,
@@ -60,17 +37,50 @@ func AddServer(path, name string, s MCPServer) error {
 	if err := enc.Encode(map[string]any{"mcp": map[string]any{"servers": map[string]any{name: fields}}}); err != nil {
 		return err
 	}
-	for line := range strings.Lines(table.String()) {
-		if line != "[mcp]\n" && line != "[mcp.servers]\n" { // the file may already contain them
-			b.WriteString(line)
+	return edit(path, func(path, old string) (string, error) {
+		if before, _ := Load(path); before.MCP.Servers != nil { // code that uses the settings reports faults
+			if _, taken := before.MCP.Servers[name]; taken {
+				return "", fmt.Errorf("%s already has a server %q", path, name)
+			}
 		}
-	}
-	return replace(path, b.Bytes())
+		if old != "" {
+			old = ended(old) + "\n"
+		}
+		for line := range strings.Lines(table.String()) {
+			if line != "[mcp]\n" && line != "[mcp.servers]\n" { // the file may already contain them
+				old += line
+			}
+		}
+		return old, nil
+	})
 }
 
 // RemoveServer removes the tables of a server from a settings file, with the comments in them. A server in
 // another notation is an error.
 func RemoveServer(path, name string) error {
+	header := regexp.MustCompile(`^\s*\[\[?\s*([^\]]+?)\s*\]`)
+	prefix := "mcp.servers." + name
+	return edit(path, func(path, old string) (string, error) {
+		var out []string
+		inside, found := false, false
+		for _, line := range strings.SplitAfter(old, "\n") {
+			if m := header.FindStringSubmatch(line); m != nil {
+				inside = m[1] == prefix || strings.HasPrefix(m[1], prefix+".")
+				found = found || inside
+			}
+			if !inside {
+				out = append(out, line)
+			}
+		}
+		if !found {
+			return "", fmt.Errorf("%s has no table [%s]", path, prefix)
+		}
+		return strings.TrimRight(strings.Join(out, ""), "\n") + "\n", nil
+	})
+}
+
+// edit replaces the text of a settings file by the result of f, if that adds no fault to it.
+func edit(path string, f func(path, old string) (string, error)) error {
 	path = followed(path)
 	unlock, err := lock(path)
 	if err != nil {
@@ -81,29 +91,12 @@ func RemoveServer(path, name string) error {
 	if err != nil {
 		return err
 	}
-	header := regexp.MustCompile(`^\s*\[\[?\s*([^\]]+?)\s*\]`)
-	prefix := "mcp.servers." + name
-	var out []string
-	inside, found := false, false
-	for _, line := range strings.SplitAfter(string(old), "\n") {
-		if m := header.FindStringSubmatch(line); m != nil {
-			inside = m[1] == prefix || strings.HasPrefix(m[1], prefix+".")
-			found = found || inside
-		}
-		if !inside {
-			out = append(out, line)
-		}
+	text, err := f(path, string(old))
+	if err != nil {
+		return err
 	}
-	if !found {
-		return fmt.Errorf("%s has no table [%s]", path, prefix)
-	}
-	return replace(path, []byte(strings.TrimRight(strings.Join(out, ""), "\n")+"\n"))
-}
-
-// replace replaces a settings file if that adds no fault to it. The caller holds its lock.
-func replace(path string, data []byte) error {
 	_, before := Load(path)
-	return replaceChecked(path, data, func(path string) error {
+	return replaceChecked(path, []byte(text), func(path string) error {
 		_, now := Load(path)
 		return worse(Faults(before), now)
 	})

@@ -28,16 +28,6 @@ const (
 	modelVariable   = "INSPAN_MODEL"
 )
 
-// others returns the variables for users that are not settings.
-func others() []string {
-	return []string{"INSPAN_CONFIG_DIR", "INSPAN_STATE_DIR", "INSPAN_REMOTE_TOKEN", SettingsVariable, PresetVariable, StoreVariable, baseURLVariable, keyVariable}
-}
-
-// ours returns the variables that inspan sets for commands, tools and hooks.
-func ours() []string {
-	return []string{"INSPAN_CALL", "INSPAN_SESSION", "INSPAN_AGENT", "INSPAN_PARENT", "INSPAN_LEAD", "INSPAN_ROOT", "INSPAN_KEY", "INSPAN_PLUGIN_ROOT"}
-}
-
 // Presets lists the presets with descriptions.
 func Presets() [][2]string {
 	return [][2]string{{
@@ -83,7 +73,11 @@ func (c *Config) Over(environment []string) (set []Setting, warnings []string, e
 		slices.SortStableFunc(set, func(a, b Setting) int { return strings.Compare(a.Key, b.Key) })
 	}
 	keys := scalars(reflect.TypeFor[Config](), "")
-	known := append(slices.Sorted(maps.Keys(keys)), others()...)
+	known := append(slices.Sorted(maps.Keys(keys)), // and variables that are not settings
+		"INSPAN_CONFIG_DIR", "INSPAN_STATE_DIR", "INSPAN_REMOTE_TOKEN", SettingsVariable, PresetVariable, StoreVariable, baseURLVariable, keyVariable)
+	ours := []string{ // set for commands, tools and hooks
+		"INSPAN_CALL", "INSPAN_SESSION", "INSPAN_AGENT", "INSPAN_PARENT", "INSPAN_LEAD", "INSPAN_ROOT", "INSPAN_KEY", "INSPAN_PLUGIN_ROOT",
+	}
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		switch {
@@ -91,7 +85,7 @@ func (c *Config) Over(environment []string) (set []Setting, warnings []string, e
 			names = append(names, name)
 			shown := newMask().value(strings.Split(keys[name], "."), values[name])
 			set = append(set, Setting{Key: keys[name], Value: written(shown), File: name})
-		case !slices.Contains(known, name) && !slices.Contains(ours(), name):
+		case !slices.Contains(known, name) && !slices.Contains(ours, name):
 			warnings = append(warnings, name+" is not a setting"+didYouMean(name, known))
 		}
 	}

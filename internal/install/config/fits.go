@@ -180,35 +180,22 @@ func notOfProject(key string) error {
 
 // unknown returns the error about an unknown key, with the nearest known one.
 func unknown(key, name string, known []string) error {
-	if slices.Contains(keysOfSecrets(), strings.ToLower(name)) && slices.Contains(known, "key_env") {
+	secrets := []string{"api_key", "apikey", "key", "token", "auth_token", "api-key"} // in other programs
+	if slices.Contains(secrets, strings.ToLower(name)) && slices.Contains(known, "key_env") {
 		return fmt.Errorf("unknown key %q; settings hold no keys: name the variable with key_env, or run 'inspan setup'", key)
 	}
-	if instead, gone := goneKeys()[name]; gone && slices.Contains(known, instead.beside) {
-		return fmt.Errorf("unknown key %q; %s", key, instead.do)
+	complexity := [2]string{"max_tokens", "inspan no longer scores the words of a task; write hard = true or hard = false, or said = \"...\" with your own expression"}
+	gone := map[string][2]string{ // keys of earlier versions: another key of their table, and the replacement
+		"hard": {"routes", "inspan no longer scores the words of a task; set begin = \"local\" or begin = \"cloud\", or a judge, " +
+			"or write rules with when = { hard = true }"},
+		"min_complexity": complexity, "max_complexity": complexity,
+	}
+	if instead, is := gone[name]; is && slices.Contains(known, instead[0]) {
+		return fmt.Errorf("unknown key %q; %s", key, instead[1])
 	}
 	near := didYouMean(name, known)
 	if near == "" {
 		near = "; known here: " + strings.Join(known, ", ")
 	}
 	return fmt.Errorf("unknown key %q%s", key, near)
-}
-
-// goneKey is a key of earlier versions, with its replacement.
-type goneKey struct {
-	beside string // a key of the table that contained it
-	do     string
-}
-
-func goneKeys() map[string]goneKey {
-	hard := goneKey{"max_tokens", "inspan no longer scores the words of a task; write hard = true or hard = false, or said = \"...\" with your own expression"}
-	return map[string]goneKey{
-		"hard": {"routes", "inspan no longer scores the words of a task; set begin = \"local\" or begin = \"cloud\", or a judge, " +
-			"or write rules with when = { hard = true }"},
-		"min_complexity": hard, "max_complexity": hard,
-	}
-}
-
-// keysOfSecrets returns the names of API key settings in other programs.
-func keysOfSecrets() []string {
-	return []string{"api_key", "apikey", "key", "token", "auth_token", "api-key"}
 }

@@ -3,7 +3,11 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 
+	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/safety/foreign"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -34,15 +38,13 @@ func AllRules(allow, ask, deny []string, more []Rule) []Rule {
 
 // checkActions returns an error for each rule without an action.
 func checkActions(rules []Rule) error {
-	var out []error
-	for i, r := range rules {
+	return noErrors(rules, func(i int, r Rule) error {
 		key := fmt.Sprintf("rule[%d].action", i)
 		if r.Action == "" {
-			out = append(out, fmt.Errorf("%s: it is missing; use allow, ask or deny", key))
+			return fmt.Errorf("%s: it is missing; use allow, ask or deny", key)
 		}
-		out = append(out, oneOf(key, string(r.Action), string(tool.Allow), string(tool.Ask), string(tool.Deny)))
-	}
-	return errors.Join(out...)
+		return oneOf(key, string(r.Action), string(tool.Allow), string(tool.Ask), string(tool.Deny))
+	})
 }
 
 func (p Project) check() error {
@@ -53,4 +55,45 @@ func (p Project) check() error {
 		}
 	}
 	return errors.Join(out...)
+}
+
+// ClaudeFiles returns the settings files of Claude Code in a workspace.
+func ClaudeFiles() []string { return []string{".claude/settings.json", ".claude/settings.local.json"} }
+
+// Claude is the permissions part of a Claude Code settings file.
+type Claude struct {
+	File string // of [ClaudeFiles]
+	foreign.Permissions
+	Err error // why it can't be read
+}
+
+// Says quotes a rule or limit of the file, for a reason.
+func (c Claude) Says(what string) string { return c.File + " says " + text.Line(text.Short(what, 200)) }
+
+// ClaudeLimit quotes the first limit in Claude Code settings that fits; empty means none.
+func ClaudeLimit(files []Claude, fits func(foreign.Limit) bool) string {
+	for _, f := range files {
+		for _, l := range f.Limits {
+			if fits(l) {
+				return f.Says(l.Text)
+			}
+		}
+	}
+	return ""
+}
+
+// Claudes reads the Claude Code settings files of a workspace that exist.
+func Claudes(root string) (out []Claude) {
+	for _, file := range ClaudeFiles() {
+		data, err := ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		c := Claude{File: file, Err: err}
+		if err == nil {
+			c.Permissions, c.Err = foreign.ReadPermissions(data, file)
+		}
+		out = append(out, c)
+	}
+	return out
 }

@@ -191,21 +191,15 @@ func (f File) kind(text string) (toml.Key, reflect.Type, error) {
 			return nil, nil, notOfProject(text)
 		}
 	}
-	kind := typeAt(in, key)
-	if kind == nil {
-		return nil, nil, unknownIn(in, key)
+	if kind := typeAt(in, key); kind != nil {
+		return key, kind, nil
 	}
-	return key, kind, nil
-}
-
-// unknownIn returns the error about a key that no table below a type has.
-func unknownIn(in reflect.Type, key toml.Key) error {
 	known := keysAt(in, key[:len(key)-1])
 	for len(known) == 0 && len(key) > 1 { // its table is also unknown
 		key = key[:len(key)-1]
 		known = keysAt(in, key[:len(key)-1])
 	}
-	return unknown(key.String(), key[len(key)-1], known)
+	return nil, nil, unknown(key.String(), key[len(key)-1], known)
 }
 
 // typeAt returns the type of the value at a key; nil means unknown key.

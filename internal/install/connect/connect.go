@@ -23,6 +23,7 @@ import (
 	"github.com/inspan/inspan/internal/extend/plugin"
 	"github.com/inspan/inspan/internal/install/config"
 	"github.com/inspan/inspan/internal/safety/consent"
+	"github.com/inspan/inspan/internal/safety/foreign"
 	"github.com/inspan/inspan/internal/safety/netguard"
 	"github.com/inspan/inspan/internal/safety/secret"
 	"github.com/inspan/inspan/internal/view/words"
@@ -84,7 +85,8 @@ func (h *Hubs) Servers(root, sum string, given []mcp.Server, warn func(string)) 
 	limits := config.Claudes(root)
 	var out []mcp.Server
 	for _, s := range all {
-		if why := bars(limits, s); why != "" {
+		why := config.ClaudeLimit(limits, func(l foreign.Limit) bool { return l.Servers.Bars(s.Name, s.Command, s.URL, s.Source == mcp.Project) })
+		if why != "" {
 			warn(fmt.Sprintf("the MCP server %s is not used: %s", s.Name, why))
 			continue
 		}
@@ -107,18 +109,6 @@ func typed(s mcp.Server) int {
 		return 1
 	}
 	return 0
-}
-
-// bars returns the Claude Code setting in a workspace that excludes a server; empty means none.
-func bars(files []config.Claude, s mcp.Server) string {
-	for _, f := range files {
-		for _, l := range f.Limits {
-			if l.Servers.Bars(s.Name, s.Command, s.URL, s.Source == mcp.Project) {
-				return f.File + " says " + text.Line(text.Short(l.Text, 200))
-			}
-		}
-	}
-	return ""
 }
 
 func (h *Hubs) pluginServers(root string, warn func(string)) []mcp.Server {
@@ -395,8 +385,14 @@ func (h *Hubs) manager(servers []mcp.Server, env tool.Env) *mcp.Manager {
 			servers[i].Auth = given{s.Auth, h.Logins}
 		}
 	}
+	expand := func(s mcp.Server, name string) string { // servers that are not the person's own get few secrets
+		if h.withheld(s, name) {
+			return ""
+		}
+		return os.Getenv(name)
+	}
 	m := &mcp.Manager{
-		Env: env, HTTP: reach, Servers: servers, Expand: h.expand, Withheld: h.withheld,
+		Env: env, HTTP: reach, Servers: servers, Expand: expand, Withheld: h.withheld,
 		Pins: mcp.Pins{Dir: filepath.Join(h.StateDir, "mcp")}, Sample: h.Sample, Auth: h.Logins,
 	}
 	if h.Config.Sandbox.Off {
@@ -405,16 +401,8 @@ func (h *Hubs) manager(servers []mcp.Server, env tool.Env) *mcp.Manager {
 	return m
 }
 
-// expand returns the value of a variable for a server. Servers that are not the person's own get secrets only
-// if the settings say so.
-func (h *Hubs) expand(s mcp.Server, name string) string {
-	if h.withheld(s, name) {
-		return ""
-	}
-	return os.Getenv(name)
-}
-
-// withheld reports whether an existing variable is withheld from a server.
+// withheld reports whether an existing variable is withheld from a server: those that are not the person's own get
+// secrets only if the settings say so.
 func (h *Hubs) withheld(s mcp.Server, name string) bool {
 	return !s.Own() && os.Getenv(name) != "" && secret.Named(name) && !slices.Contains(h.Config.MCP.Secrets[s.Name], name)
 }
@@ -429,6 +417,7 @@ type PromptNamed struct {
 // Prompts lists the prompts of the servers that are open for a workspace.
 func (h *Hubs) Prompts(root string) []PromptNamed {
 	var out []PromptNamed
+	dashed := strings.NewReplacer(" ", "-", "/", "-", "\t", "-")
 	for _, m := range h.Managers(root) {
 		for _, p := range m.Prompts() {
 			var args []string
@@ -439,17 +428,10 @@ func (h *Hubs) Prompts(root string) []PromptNamed {
 				}
 				args = append(args, open+arg.Name+end)
 			}
-			out = append(out, PromptNamed{p, "mcp__" + p.Server + "__" + strings.Map(dashed, p.Name), strings.Join(args, " ")})
+			out = append(out, PromptNamed{p, "mcp__" + p.Server + "__" + dashed.Replace(p.Name), strings.Join(args, " ")})
 		}
 	}
 	return out
-}
-
-func dashed(r rune) rune {
-	if r == ' ' || r == '/' || r == '\t' {
-		return '-'
-	}
-	return r
 }
 
 // Fill returns the text of a prompt for the model. The words of line are its arguments in order, the last one

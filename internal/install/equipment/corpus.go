@@ -83,31 +83,21 @@ func Sources(ctx context.Context, env tool.Env, names []string, input io.Reader,
 // CorpusRole returns the role of agents that answer questions from a corpus. A file of the person or the
 // workspace with that name takes precedence, as for any role.
 func CorpusRole() skill.Role {
-	r, err := skill.ParseRole(corpus.Kind+".md", "built in", corpus.Agent)
-	if err != nil {
-		panic(err) // it is part of the program
-	}
-	return r
+	return RoleFor(event.Corpus{})
 }
 
-// programRole returns the role of agents that answer questions from a corpus by programs.
-func programRole() skill.Role {
-	r, err := skill.ParseRole(corpus.ProgramTool+".md", "built in", corpus.ProgramAgent)
-	if err != nil {
-		panic(err) // it is part of the program
-	}
-	return r
-}
-
-// RoleFor returns the role of the agent that answers questions from a corpus.
+// RoleFor returns the role of the agent that answers questions from a corpus: by programs, or else by searching.
 func RoleFor(of event.Corpus) skill.Role {
+	name, text := corpus.Kind, corpus.Agent
 	if of.Programs != nil {
-		return programRole()
+		name, text = corpus.ProgramTool, corpus.ProgramAgent
 	}
-	return CorpusRole()
+	r, err := skill.ParseRole(name+".md", "built in", text)
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	return r
 }
-
-func isCorpus(r skill.Role) bool { return strings.EqualFold(r.Name, corpus.Kind) }
 
 // Corpus gives an agent the corpus tools that its role names; other agents don't get them. Model answers
 // questions about pieces. Call it last on an agent, since the model must know these tools from the start. Only

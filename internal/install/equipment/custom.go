@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/inspan/inspan/internal/extend/custom"
-	"github.com/inspan/inspan/internal/safety/consent"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -38,7 +37,13 @@ type extra struct {
 // far as their content is trusted, in the workspace, and the tools of MCP servers.
 func (s *Set) Tools(of Session) func(context.Context) []tool.Tool {
 	x, folders := s.programs(of)
-	set := &custom.Set{Env: x.Env, Secret: s.granted, Warn: x.Warn, Folders: folders, Reserved: []string{"tool_search", "call_tool"}}
+	granted := func(w custom.Want) (value string, ok bool) { // the variables that the settings give to a tool
+		if !slices.Contains(s.Config.ToolSecrets[w.Source][w.Tool], w.Name) {
+			return "", false
+		}
+		return os.Getenv(w.Name), true
+	}
+	set := &custom.Set{Env: x.Env, Secret: granted, Warn: x.Warn, Folders: folders, Reserved: []string{"tool_search", "call_tool"}}
 	set.Reserved = append(set.Reserved, namesOf(slices.Concat(x.Own, x.Servers))...)
 	return func(ctx context.Context) []tool.Tool {
 		s.review(x)
@@ -71,8 +76,16 @@ func (s *Set) programs(of Session) (*extra, []custom.Folder) {
 
 // review updates which programs may run.
 func (s *Set) review(x *extra) {
-	x.learn(s.Consent.ReviewRunning(x.Root, x.Sum))
-	x.pin(s.pinned())
+	review, err := s.Consent.ReviewRunning(x.Root, x.Sum)
+	pinned := s.pinned()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.trusted, x.pinned = map[string]string{}, pinned; err != nil {
+		return
+	}
+	for _, i := range review.Trusted {
+		x.trusted[filepath.Join(x.Root, filepath.FromSlash(i.Path))] = i.Digest
+	}
 }
 
 // Programs returns the programs that can be tools of a session, by their names and contents. It starts none.
@@ -116,31 +129,4 @@ func (x *extra) pins(path, digest string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.pinned(path, digest)
-}
-
-func (x *extra) pin(may func(path, digest string) bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.pinned = may
-}
-
-// learn updates which content of the workspace is trusted.
-func (x *extra) learn(review consent.Review, err error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.trusted = map[string]string{}
-	if err != nil {
-		return
-	}
-	for _, i := range review.Trusted {
-		x.trusted[filepath.Join(x.Root, filepath.FromSlash(i.Path))] = i.Digest
-	}
-}
-
-// granted returns the value of a variable that the settings give to a tool.
-func (s *Set) granted(w custom.Want) (value string, ok bool) {
-	if !slices.Contains(s.Config.ToolSecrets[w.Source][w.Tool], w.Name) {
-		return "", false
-	}
-	return os.Getenv(w.Name), true
 }

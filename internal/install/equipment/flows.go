@@ -53,12 +53,12 @@ func (p *Program) Begin() event.Said {
 }
 
 // Within lowers the limits of a session, 0 for none, to those of its workflow. A nil program lowers nothing.
-func (p *Program) Within(dollars float64, tokens int64, length time.Duration) (float64, int64, time.Duration) {
-	if p == nil || p.Workflow == nil {
-		return dollars, tokens, length
+func (p *Program) Within(l inspan.Limits) inspan.Limits {
+	if p != nil && p.Workflow != nil {
+		its := p.Workflow.Limits
+		l.Cost, l.Tokens, l.Time = config.Lesser(l.Cost, its.Cost), config.Lesser(l.Tokens, its.Tokens), config.Lesser(l.Time, time.Duration(its.Time))
 	}
-	l := p.Workflow.Limits
-	return config.Lesser(dollars, l.Cost), config.Lesser(tokens, l.Tokens), config.Lesser(length, time.Duration(l.Time))
+	return l
 }
 
 // Wire makes an agent run a workflow instead of its model: the one that its session began, or begins with. With

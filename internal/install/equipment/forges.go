@@ -61,7 +61,13 @@ func (f *Forges) origin(ctx context.Context) (string, error) {
 // outlets returns the outlets for a workflow's outputs.
 func (f *Forges) outlets(tell Tell) map[string]workflow.Outlet {
 	return map[string]workflow.Outlet{
-		"comment":      f.comment,
+		"comment": func(ctx context.Context, r workflow.Release) (string, error) {
+			site, n, err := f.named(ctx, r.To)
+			if err != nil {
+				return "", err
+			}
+			return site.Comment(ctx, n, f.session+"/"+r.Step, published(r.Value))
+		},
 		"pull_request": f.propose,
 		"status":       f.status,
 		"message": func(ctx context.Context, r workflow.Release) (string, error) {
@@ -77,15 +83,6 @@ func published(v any) string {
 		said = string(raw)
 	}
 	return words.Hidden(strings.TrimSpace(said))
-}
-
-// comment posts a text as a comment on an issue, a pull request or a merge request.
-func (f *Forges) comment(ctx context.Context, r workflow.Release) (string, error) {
-	site, n, err := f.named(ctx, r.To)
-	if err != nil {
-		return "", err
-	}
-	return site.Comment(ctx, n, f.session+"/"+r.Step, published(r.Value))
 }
 
 // propose pushes a branch and opens a pull or merge request for it. To is the branch, or BASE...BRANCH. The

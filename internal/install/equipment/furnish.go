@@ -32,8 +32,8 @@ func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come f
 		Mode: mode, Walls: agent.Env.Walls, Unattended: unattended, Keeps: !agent.Jobs.KeepNone && !agent.Jobs.Keep, GoesOn: agent.Jobs.Keep,
 		Throwaway: agent.Env.Throwaway,
 	})
-	if unattended {
-		all = slices.DeleteFunc(slices.Clone(all), func(t tool.Tool) bool { return slices.Contains(attended(), t.Name) })
+	if unattended { // no person watches the session
+		all = slices.DeleteFunc(slices.Clone(all), func(t tool.Tool) bool { return t.Name == "ask_user" || t.Name == "render" })
 	}
 	if levers.Names.Active(unattended) {
 		all = tools.Mended(all)
@@ -45,10 +45,14 @@ func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come f
 	case "editor":
 		all, beside = tools.Editing(all)
 	}
-	room := allowance(agent.Model.Info().Window)
+	window := agent.Model.Info().Window
+	room := fewDescribed
+	if window > 0 {
+		room = window / mostDescribed
+	}
 	var rare, known []tool.Tool // known have arguments that only tool_search describes
 	if !told && (levers.Deferred.Active(unattended) || described(all) > room) {
-		all, rare = daily(all, agent.Model.Info().Window)
+		all, rare = daily(all, window)
 		all, known = brief(all)
 	}
 	scripts := c.Scripts(levers, unattended)
@@ -97,9 +101,6 @@ func brief(list []tool.Tool) (out, known []tool.Tool) {
 	return out, known
 }
 
-// attended returns the tools that need a person who watches the session.
-func attended() []string { return []string{"ask_user", "render"} }
-
 // leastDaily is the smallest window, in tokens, with a description of all everyday tools. In a smaller window they
 // would take a third of the prompt's share.
 const leastDaily = 16_000
@@ -120,13 +121,6 @@ func daily(list []tool.Tool, window int) (shown, rare []tool.Tool) {
 		}
 	}
 	return shown, rare
-}
-
-func allowance(window int) int {
-	if window == 0 {
-		return fewDescribed
-	}
-	return window / mostDescribed
 }
 
 // described estimates the tokens of the tools' descriptions.

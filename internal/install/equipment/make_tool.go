@@ -168,23 +168,18 @@ func (s *Set) Try(ctx context.Context, d custom.Draft) (trials []custom.Trial, e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, env.Close()) }()
-	own, err := s.trial(d, env.Walls)
+	if d.Kind == custom.KindScript {
+		return d.Try(ctx, env, s.scripted(d))
+	}
+	in, dir, err := s.laid(d)
+	if err != nil {
+		return nil, err
+	}
+	own, err := in.Trial(dir, env.Walls)
 	if err != nil {
 		return nil, err
 	}
 	return d.Try(ctx, env, own)
-}
-
-// trial returns the tool of a draft for its tests.
-func (s *Set) trial(d custom.Draft, walls tool.Walls) (tool.Tool, error) {
-	if d.Kind == custom.KindScript {
-		return s.scripted(d), nil
-	}
-	in, dir, err := s.laid(d)
-	if err != nil {
-		return tool.Tool{}, err
-	}
-	return in.Trial(dir, walls)
 }
 
 // mostScripts bounds the calls above a call of a script, so that scripts that call themselves or each other end

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/delegate/corpus"
 	"github.com/inspan/inspan/internal/extend/skill"
 	"github.com/inspan/inspan/internal/safety/foreign"
 	"github.com/inspan/inspan/tool"
@@ -27,7 +28,7 @@ func (s *Set) Roles(root string, warn func(string)) []skill.Role {
 	for _, p := range s.Plugins() {
 		list = append(list, p.Agents...)
 	}
-	if s.Config.Agents.Corpus && !slices.ContainsFunc(list, isCorpus) {
+	if s.Config.Agents.Corpus && !slices.ContainsFunc(list, func(r skill.Role) bool { return strings.EqualFold(r.Name, corpus.Kind) }) {
 		list = append(list, CorpusRole())
 	}
 	return list
@@ -36,6 +37,8 @@ func (s *Set) Roles(root string, warn func(string)) []skill.Role {
 // Pick returns a function that selects the tools of a role.
 func Pick(role skill.Role) func([]tool.Tool) []tool.Tool {
 	without := ours(role.Without, foreign.DeniedTools)
+	// A file may allow only some uses of a tool, as in "Bash(git log:*)". Granting the whole tool would be more.
+	patterned := func(written string) bool { return strings.Contains(written, "(") }
 	kind := ours(slices.DeleteFunc(slices.Clone(role.Tools), patterned), foreign.OwnTools)
 	return func(list []tool.Tool) []tool.Tool {
 		return slices.DeleteFunc(slices.Clone(list), func(t tool.Tool) bool {
@@ -43,10 +46,6 @@ func Pick(role skill.Role) func([]tool.Tool) []tool.Tool {
 		})
 	}
 }
-
-// patterned reports whether a file allows only some uses of a tool, as in "Bash(git log:*)". Granting the whole
-// tool would be more, so it is not granted.
-func patterned(written string) bool { return strings.Contains(written, "(") }
 
 // ours converts tool names of Claude Code or inspan in a file to inspan's names.
 func ours(written []string, standsFor func(name string) []string) []string {

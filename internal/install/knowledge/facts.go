@@ -45,22 +45,15 @@ type Base struct {
 
 // Prompt holds the parts of a new session's prompt that are not in the settings.
 type Prompt struct {
-	Replace, Append string // as in [Input]
-	Style           string // as in [Input]
-	Root            string // where the search for instruction files begins
-	Limits          Limits
+	Replace, Append string    // as in [Input]
+	Style           string    // as in [Input]
+	Root            string    // where the search for instruction files begins
+	Mode            tool.Mode // empty means ask
+	Limits          inspan.Limits
 	Skills          *skill.Library // nil means the agent can't load any
 	Memory          *memory.Store
 	Remembers       bool // the agent has the tool memory
 	Elsewhere       bool // the session's files and commands are on another machine
-}
-
-// Limits are the limits of the session that the prompt states.
-type Limits struct {
-	Mode     tool.Mode // empty means ask
-	MaxTurns int       // as in [inspan.Agent]
-	MaxCost  float64
-	MaxTime  time.Duration
 }
 
 // System returns the system prompt of a new session of an agent.
@@ -74,7 +67,7 @@ func (k *Base) System(ctx context.Context, agent *inspan.Agent, p Prompt, warn f
 		in.Files, _ = k.instructions(p.Root, root)
 		in.Skills = skillList(p.Skills, warn)
 	}
-	if beside.Wait(); p.Remembers && !k.Config.Memory.Off && p.Limits.Mode != tool.ModePlan {
+	if beside.Wait(); p.Remembers && !k.Config.Memory.Off && p.Mode != tool.ModePlan {
 		in.Facts = append(in.Facts, toRemember)
 	}
 	blocks, warnings := Blocks(in)
@@ -133,8 +126,8 @@ func (k *Base) facts(ctx context.Context, agent *inspan.Agent, p Prompt) []strin
 		return []string{"workspace: the folder in which your tools start, on another machine", date}
 	}
 	truth := policy.Session{
-		Mode: cmp.Or(l.Mode, tool.ModeAsk), Walls: agent.Env.Walls, Throwaway: agent.Env.Throwaway, Unattended: agent.Unattended,
-		Turns: turns(l.MaxTurns), Cost: max(l.MaxCost, 0), Time: max(l.MaxTime, 0),
+		Mode: cmp.Or(p.Mode, tool.ModeAsk), Walls: agent.Env.Walls, Throwaway: agent.Env.Throwaway, Unattended: agent.Unattended,
+		Turns: max(cmp.Or(l.Turns, inspan.DefaultMaxTurns), 0), Cost: max(l.Cost, 0), Time: max(l.Time, 0), // below 0 means none
 	}
 	list := append([]string{"workspace: " + agent.Env.Root, date}, truth.Facts()...)
 	lever := agent.Opening.Levers.Bootstrap
@@ -142,17 +135,6 @@ func (k *Base) facts(ctx context.Context, agent *inspan.Agent, p Prompt) []strin
 		return append(list, "system: "+runtime.GOOS+"/"+runtime.GOARCH)
 	}
 	return append(list, Survey(ctx, agent.Env, k.machine(ctx, agent.Env), lever.Strength(0))...)
-}
-
-// turns returns the turn limit of one run; 0 means none.
-func turns(limit int) int {
-	switch {
-	case limit < 0:
-		return 0
-	case limit == 0:
-		return inspan.DefaultMaxTurns
-	}
-	return limit
 }
 
 // freshMachine is how long cached facts about a machine are valid.

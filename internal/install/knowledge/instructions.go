@@ -57,17 +57,15 @@ func ofProject(root string, folders []string) []string {
 	for _, dir := range append([]string{project}, downTo(project, root)...) {
 		enter(dir) // if the session starts in an ignored folder, its instructions count
 	}
+	packages := []string{ // that package managers fill
+		"node_modules", "bower_components", "jspm_packages", "vendor", "site-packages", "dist-packages", ".venv", "venv", ".tox", ".nox", "Pods", "Carthage",
+	}
 	for i, dir := range folders {
-		if slices.Contains(ofPackages(), filepath.Base(dir)) || enter(dir) {
+		if slices.Contains(packages, filepath.Base(dir)) || enter(dir) {
 			return folders[:i]
 		}
 	}
 	return folders
-}
-
-// ofPackages returns the names of folders that package managers fill.
-func ofPackages() []string {
-	return []string{"node_modules", "bower_components", "jspm_packages", "vendor", "site-packages", "dist-packages", ".venv", "venv", ".tox", ".nox", "Pods", "Carthage"}
 }
 
 // IsInstructions reports whether the file's name is that of an instruction file.

@@ -551,7 +551,7 @@ func TestSystem(t *testing.T) {
 	}
 	agent := &inspan.Agent{Env: tool.Env{Root: root}, Opening: inspan.Opening{Levers: event.Levers{Bootstrap: "off"}}}
 	in := knowledge.Prompt{
-		Root: root, Append: "The last word.", Limits: knowledge.Limits{Mode: "plan", MaxCost: 2}, Memory: store,
+		Root: root, Append: "The last word.", Mode: "plan", Limits: inspan.Limits{Cost: 2}, Memory: store,
 		Skills: &skill.Library{Folders: []skill.Folder{{Path: filepath.Join(root, "skills"), Source: "here"}}},
 	}
 	system := func() string {

@@ -56,27 +56,15 @@ func claudeRules(root string) (out []inspan.Rule) {
 			continue
 		}
 		for _, rule := range c.Rules {
-			out = append(out, inspan.Rule{Action: c.Action, Text: rule, Original: c.Text, Scope: c.file, Reason: c.file + " says " + text.Line(text.Short(c.Text, 200))})
+			out = append(out, inspan.Rule{Action: c.Action, Text: rule, Original: c.Text, Scope: c.file, Reason: config.Claude{File: c.file}.Says(c.Text)})
 		}
 	}
 	return out
 }
 
-// claudeLimit returns the first Claude Code limit of a workspace that fits, as written; empty means none.
-func claudeLimit(root string, fits func(foreign.Limit) bool) string {
-	for _, f := range config.Claudes(root) {
-		for _, l := range f.Limits {
-			if fits(l) {
-				return f.File + " says " + text.Line(text.Short(l.Text, 200))
-			}
-		}
-	}
-	return ""
-}
-
 // Barred returns an error if a mode may not be used in a workspace.
 func (s *Set) Barred(root string, mode tool.Mode) error {
-	said := claudeLimit(root, func(l foreign.Limit) bool { return mode != "" && l.Mode == mode })
+	said := config.ClaudeLimit(config.Claudes(root), func(l foreign.Limit) bool { return mode != "" && l.Mode == mode })
 	if said == "" {
 		return nil
 	}

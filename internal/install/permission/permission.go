@@ -134,7 +134,10 @@ func (s *Set) RulesFor(root string, l Line) ([]inspan.Rule, error) {
 		return nil, config.Error{Err: err}
 	}
 	var out []inspan.Rule
-	org, user := s.Organisation, s.Config
+	org, user, allowed := s.Organisation, s.Config, l.Allow
+	if l.KeepJobs {
+		allowed = append(slices.Clone(allowed), string(tool.Keep)+"(*)")
+	}
 	for _, scope := range []struct {
 		name  string
 		rules []config.Rule
@@ -142,7 +145,7 @@ func (s *Set) RulesFor(root string, l Line) ([]inspan.Rule, error) {
 		{"organisation", config.AllRules(org.Allow, org.Ask, org.Deny, org.Rules)},
 		{"user", config.AllRules(user.Allow, user.Ask, user.Deny, user.Rules)},
 		{"project", config.AllRules(nil, theirs.Ask, theirs.Deny, theirs.Rules)},
-		{"command line", config.AllRules(l.allowed(), l.Ask, l.Deny, nil)},
+		{"command line", config.AllRules(allowed, l.Ask, l.Deny, nil)},
 	} {
 		for _, r := range scope.rules {
 			read, err := policy.Read(r.Action, r.Text, scope.name, l.Given...)
@@ -158,19 +161,11 @@ func (s *Set) RulesFor(root string, l Line) ([]inspan.Rule, error) {
 	if !l.Unapproved {
 		approved, err = s.approved(root)
 	}
-	if claudeLimit(root, func(l foreign.Limit) bool { return l.NoAllow }) != "" {
+	if config.ClaudeLimit(config.Claudes(root), func(l foreign.Limit) bool { return l.NoAllow }) != "" {
 		approved = nil
 		out = slices.DeleteFunc(out, func(r inspan.Rule) bool { return r.Action == tool.Allow && r.Scope != "organisation" })
 	}
 	return slices.Concat(out, claudeRules(root), s.kept(root, l.Trust), approved), err
-}
-
-// allowed returns the allow rules of the command line.
-func (l Line) allowed() []string {
-	if l.KeepJobs {
-		return append(slices.Clone(l.Allow), string(tool.Keep)+"(*)")
-	}
-	return l.Allow
 }
 
 // kept returns rules that keep tools from changing content that may run because the person trusts it as it is.
@@ -207,8 +202,18 @@ func (s *Set) Checks() (guard.Checks, error) {
 // Judges returns the judges, in addition to the policy, for a session in root, cheap ones first.
 func (s *Set) Judges(ctx context.Context, root string, checks guard.Checks, unattended bool) ([]tool.Judge, error) {
 	list := append(s.barring(root), asking(root)...)
-	if len(s.Organisation.Modes) > 0 {
-		list = append(list, tool.JudgeFunc(s.modeAllowed))
+	if modes := s.Organisation.Modes; len(modes) > 0 { // everything is denied in the others
+		list = append(list, tool.JudgeFunc(func(_ context.Context, c *tool.Call, _ []tool.Effect) (tool.Verdict, error) {
+			if slices.Contains(modes, c.Mode) {
+				return tool.Verdict{}, nil
+			}
+			var may []string
+			for _, m := range modes {
+				may = append(may, string(m))
+			}
+			reason := fmt.Sprintf("mode %s is not allowed here; use %s", c.Mode, strings.Join(may, ", "))
+			return tool.Verdict{Action: tool.Deny, By: "organisation", Reason: reason}, nil
+		}))
 	}
 	if len(s.Config.Checks) > 0 {
 		list = append(list, checks)
@@ -234,17 +239,4 @@ func (s *Set) Reviewer(ctx context.Context) (*guard.Reviewer, error) {
 		return nil, fmt.Errorf("reviewer: %w", err)
 	}
 	return &guard.Reviewer{Model: model, MaxCost: r.MaxCost, Timeout: r.Timeout}, nil
-}
-
-// modeAllowed denies everything in modes that the organisation does not allow.
-func (s *Set) modeAllowed(_ context.Context, c *tool.Call, _ []tool.Effect) (tool.Verdict, error) {
-	if slices.Contains(s.Organisation.Modes, c.Mode) {
-		return tool.Verdict{}, nil
-	}
-	var may []string
-	for _, m := range s.Organisation.Modes {
-		may = append(may, string(m))
-	}
-	reason := fmt.Sprintf("mode %s is not allowed here; use %s", c.Mode, strings.Join(may, ", "))
-	return tool.Verdict{Action: tool.Deny, By: "organisation", Reason: reason}, nil
 }

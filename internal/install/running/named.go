@@ -5,16 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/internal/world/snapshot"
 	"github.com/inspan/inspan/store"
 )
-
-// New returns the order to work on a task in a new session.
-func (t *Table) New(task string) Order { return Order{Text: task} }
 
 // Named returns the order to continue a session. It distinguishes the two optional arguments: a lone argument
 // is an ID if a session has it, and a task otherwise.
@@ -109,4 +109,56 @@ func (t *Table) LastIn(ctx context.Context, folder string) (string, error) {
 		}
 	}
 	return "", words.Misuse{Err: fmt.Errorf("no session has run in %s; name one from 'inspan sessions list'", here)}
+}
+
+// renamed reports whether the folder that a session works in is gone, and is the one that is here now.
+func (t *Table) renamed(ctx context.Context, s store.Info, here string) bool {
+	if _, err := os.Lstat(s.Root); !errors.Is(err, os.ErrNotExist) {
+		return false
+	}
+	for e, err := range store.Events(ctx, t.Sessions, s.ID) {
+		b, _ := e.Body.(event.Opened)
+		return err == nil && b.Folder != "" && b.Folder == keep.FolderID(here)
+	}
+	return false
+}
+
+// Rehome has all sessions of one folder work in another from now on, and returns how many those are that a person
+// began. Their checkpoints come along. While someone drives one, none moves.
+func (t *Table) Rehome(ctx context.Context, from, to string) (leads int, err error) {
+	list, err := t.Sessions.List(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var ids []string
+	for _, s := range list {
+		if s.Root != from || s.Events == 0 {
+			continue
+		}
+		if h, err := t.Sessions.Holder(ctx, s.ID); h != nil || err != nil {
+			return 0, errors.Join(fmt.Errorf("session %s is being driven; stop it first: inspan stop %s", s.ID, s.ID), err)
+		}
+		ids = append(ids, s.ID)
+		if s.Parent == "" {
+			leads++
+		}
+	}
+	if len(ids) > 0 {
+		old := snapshot.Store{Dir: t.CheckpointDir(from), Root: from}
+		store := snapshot.Store{Dir: t.CheckpointDir(to), Root: to}
+		if err := store.Adopt(ctx, &old); err != nil {
+			return 0, err
+		}
+	}
+	for _, id := range ids {
+		log, err := t.Sessions.Open(ctx, id)
+		if err != nil {
+			return 0, err
+		}
+		_, err = log.Append(ctx, event.Moved{Root: to})
+		if err := errors.Join(err, log.Close()); err != nil {
+			return 0, err
+		}
+	}
+	return leads, nil
 }

@@ -60,12 +60,21 @@ func (n *Notifier) places() (out []place) {
 	set := n.Config.Notify
 	switch {
 	case n.at().Terminal != nil && len(set.To) > 0:
-		out = append(out, place{"terminal", n.show})
+		out = append(out, place{"terminal", func(_ context.Context, m Message) error {
+			_, err := io.WriteString(n.at().Terminal, n.Ring(m.Title+": "+m.Text))
+			return err
+		}})
 	case slices.Contains(set.To, config.NotifyDesktop):
 		out = append(out, place{config.NotifyDesktop, desktop})
 	}
 	if set.URL != "" {
-		out = append(out, place{placeURL, n.webhook})
+		out = append(out, place{placeURL, func(ctx context.Context, m Message) error {
+			raw, err := json.Marshal(m)
+			if err != nil {
+				return err
+			}
+			return post(ctx, set.URL, raw, http.Header{"Content-Type": {"application/json"}})
+		}})
 	}
 	if set.Ntfy != "" {
 		out = append(out, place{placeNtfy, n.ntfy})
@@ -129,14 +138,10 @@ func (n *Notifier) Ring(what string) (out string) {
 	return out
 }
 
-func (n *Notifier) show(_ context.Context, m Message) error {
-	_, err := io.WriteString(n.at().Terminal, n.Ring(m.Title+": "+m.Text))
-	return err
-}
-
 // desktop lets a program of the system show a notification.
 func desktop(ctx context.Context, m Message) error {
-	args := []string{"notify-send", "--app-name=inspan", "--", "inspan: " + m.Title, unmarked(m.Text)}
+	unmarked := strings.NewReplacer("&", "+", "<", "‹", ">", "›", `\`, "/").Replace(m.Text) // which some read as markup
+	args := []string{"notify-send", "--app-name=inspan", "--", "inspan: " + m.Title, unmarked}
 	if runtime.GOOS == "darwin" {
 		const script = "on run argv\ndisplay notification (item 2 of argv) with title (item 1 of argv)\nend run"
 		args = []string{"osascript", "-e", script, "inspan: " + m.Title, m.Text}
@@ -148,24 +153,14 @@ func desktop(ctx context.Context, m Message) error {
 	return err
 }
 
-// unmarked removes characters that notify-send and some desktops read as markup.
-func unmarked(s string) string {
-	return strings.NewReplacer("&", "+", "<", "‹", ">", "›", `\`, "/").Replace(s)
-}
-
-// webhook posts a notification as JSON.
-func (n *Notifier) webhook(ctx context.Context, m Message) error {
-	raw, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	return post(ctx, n.Config.Notify.URL, raw, http.Header{"Content-Type": {"application/json"}})
-}
-
 // ntfy publishes a notification in a topic, see https://docs.ntfy.sh/publish/.
 func (n *Notifier) ntfy(ctx context.Context, m Message) error {
+	priority := "high"
+	if slices.Contains([]string{config.NotifyDone, "test", "message"}, m.Event) {
+		priority = "default"
+	}
 	head := http.Header{
-		"Content-Type": {"text/plain; charset=utf-8"}, "Title": {mime.BEncoding.Encode("utf-8", "inspan: "+m.Title)}, "Priority": {priority(m.Event)},
+		"Content-Type": {"text/plain; charset=utf-8"}, "Title": {mime.BEncoding.Encode("utf-8", "inspan: "+m.Title)}, "Priority": {priority},
 	}
 	if m.Link != "" {
 		head.Set("Click", m.Link)
@@ -178,14 +173,6 @@ func (n *Notifier) ntfy(ctx context.Context, m Message) error {
 		head.Set("Authorization", "Bearer "+token)
 	}
 	return post(ctx, n.Config.Notify.Ntfy, []byte(m.Text), head)
-}
-
-// priority returns ntfy's priority for a notification.
-func priority(what string) string {
-	if what == config.NotifyDone || what == "test" || what == "message" {
-		return "default"
-	}
-	return "high"
 }
 
 // post sends a notification to an address named by the person, which may be in their own network. The error

@@ -83,11 +83,14 @@ func (s *Set) Run(ctx context.Context, id string) (Occasion, error) {
 
 // due starts the due runs of one schedule, unless another process is checking it.
 func (s *Set) due(ctx context.Context, id string) (past []Occasion, err error) {
-	looking, err := s.alone(id)
-	if looking == nil || err != nil {
+	looking, err := os.OpenFile(s.looking(id), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = looking.Close() }()
+	if got, err := keep.TryLock(looking, false); !got || err != nil {
+		return nil, err
+	}
 	return s.begins(ctx, id)
 }
 
@@ -120,18 +123,6 @@ func (s *Set) begins(ctx context.Context, id string) (past []Occasion, err error
 		}
 	}
 	return past, err
-}
-
-// alone locks a schedule for starting runs; nil means another process holds the lock.
-func (s *Set) alone(id string) (*os.File, error) {
-	f, err := os.OpenFile(s.looking(id), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if got, err := keep.TryLock(f, false); !got || err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
 }
 
 // begin starts the run of an occasion, and returns it with its outcome. Wait says that the occasion must wait.
@@ -168,7 +159,11 @@ func (s *Set) begin(ctx context.Context, one Schedule, o Occasion) (_ Occasion, 
 	case driver != nil || start.Code == running.Busy: // started by a process that was killed; it may have just ended
 		return o, true, nil
 	}
-	o.Why = failure(start, err)
+	o.Why = cmp.Or(words.OneLine(strings.TrimSpace(string(start.Printed)), 500),
+		fmt.Sprintf("the process ended with code %d before the run began", start.Code))
+	if err != nil {
+		o.Why = err.Error()
+	}
 	_ = s.Table.Sessions.Remove(ctx, o.Session) // it is empty, and would be listed
 	o.Session = ""
 	return o, false, nil
@@ -190,15 +185,6 @@ func (s *Set) learn(one Schedule, o Occasion) error {
 	p.Close()
 	go func() { _, _ = p.Wait() }() // no process is left over when it ends before this one
 	return nil
-}
-
-// failure returns the reason why no run has begun.
-func failure(start running.Start, err error) string {
-	if err != nil {
-		return err.Error()
-	}
-	return cmp.Or(words.OneLine(strings.TrimSpace(string(start.Printed)), 500),
-		fmt.Sprintf("the process ended with code %d before the run began", start.Code))
 }
 
 // claim creates the session of an occasion.

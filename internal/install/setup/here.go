@@ -258,7 +258,7 @@ func languages(root string) (out []Finding) {
 			served[language] = true
 			continue
 		}
-		if slices.ContainsFunc(s.RootMarkers, func(name string) bool { return there(filepath.Join(root, name)) }) {
+		if slices.ContainsFunc(s.RootMarkers, func(name string) bool { return exists(filepath.Join(root, name)) }) {
 			lacking[language] = append(lacking[language], s.Command[0])
 		}
 	}
@@ -286,11 +286,6 @@ func installed(name, root string) bool {
 		info, err := os.Stat(filepath.Join(dir, name))
 		return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 && !text.Inside(root, dir)
 	})
-}
-
-func there(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
 
 // memories finds memory files that are too long for prompts.

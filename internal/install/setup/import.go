@@ -19,6 +19,7 @@ import (
 	"github.com/inspan/inspan/internal/install/config"
 	"github.com/inspan/inspan/internal/install/connect"
 	"github.com/inspan/inspan/internal/safety/foreign"
+	"github.com/inspan/inspan/internal/safety/policy"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -104,8 +105,14 @@ func Look(a *app.App, root string, agents []string) (*Import, error) {
 		{"codex", "Codex", i.codex, []string{i.at(".codex")}, []string{i.at(".codex"), filepath.Join(root, ".codex")}},
 		{"opencode", "opencode", i.opencode, []string{i.at(".config", "opencode")}, []string{i.at(".config", "opencode")}},
 		{"gemini", "Gemini CLI", i.gemini, []string{i.at(".gemini")}, []string{i.at(".gemini"), filepath.Join(root, ".gemini")}},
-		{"cursor", "Cursor", i.cursor, []string{i.at(".cursor"), filepath.Join(root, ".cursor")}, []string{i.at(".cursor")}},
-		{"copilot", "GitHub Copilot", i.copilot, []string{i.at(".copilot"), code, filepath.Join(root, ".vscode")}, []string{i.at(".copilot")}},
+		{"cursor", "Cursor", func() {
+			i.folder(Used, filepath.Join(root, ".cursor", "rules"), ".mdc", "file", "instructions of this folder, but for those that a person picks")
+			i.used(filepath.Join(root, ".cursorrules"), "instructions of this folder")
+		}, []string{i.at(".cursor"), filepath.Join(root, ".cursor")}, []string{i.at(".cursor")}},
+		{"copilot", "GitHub Copilot", func() {
+			i.used(filepath.Join(root, ".github", "copilot-instructions.md"), "instructions of this folder")
+			i.folder(Used, filepath.Join(root, ".github", "instructions"), ".instructions.md", "file", "instructions of this folder, if they have applyTo")
+		}, []string{i.at(".copilot"), code, filepath.Join(root, ".vscode")}, []string{i.at(".copilot")}},
 	} {
 		if len(agents) > 0 && !slices.Contains(agents, agent.name) {
 			continue
@@ -226,9 +233,22 @@ func (i *Import) ignored(path, what, why string) {
 	i.add(Ignored, path, what, why)
 }
 
-// unknown reports a setting that inspan does not translate, and where to set the same here, if anywhere.
-func (i *Import) unknown(path, key string) {
-	_, last, _ := strings.Cut(key, " ") // of a table, such as "model_providers.x request_max_retries"
+// unused reports a file that inspan does not read, if it exists.
+func (i *Import) unused(path, why string) {
+	if exists(path) {
+		i.ignored(path, "", why)
+	}
+}
+
+// login reports a login of another agent.
+func (i *Import) login(path string) {
+	i.unused(path, "a login belongs to the program that made it; 'inspan setup' stores a key")
+}
+
+// unknown reports a setting that inspan does not translate, and where to set the same here, if anywhere. Theirs are
+// the reasons for settings of one agent.
+func (i *Import) unknown(path, key string, theirs map[string]string) {
+	last := key[strings.LastIndexByte(key, ' ')+1:] // of a table, such as "model_providers.x request_max_retries"
 	here := map[string]string{
 		"cleanupPeriodDays":       "set retention.days yourself; 'inspan sessions prune' goes by it",
 		"history":                 "inspan keeps every session; 'inspan sessions prune' removes those that [retention] names",
@@ -251,7 +271,7 @@ func (i *Import) unknown(path, key string) {
 		"enabled_providers":       "inspan uses the providers that have a key; see 'inspan models'",
 		"disabled_providers":      "inspan uses the providers that have a key; see 'inspan models'",
 	}
-	i.ignored(path, key, cmp.Or(here[key], here[last], "inspan has no such setting"))
+	i.ignored(path, key, cmp.Or(theirs[key], theirs[last], here[key], here[last], "inspan has no such setting"))
 }
 
 // exists reports whether a path exists, without following a link.
@@ -273,6 +293,28 @@ func (i *Import) becomes(path, what, key, value string) {
 			i.set[key] = setting{value, i.by + " has"}
 		}
 	}
+}
+
+// rules imports a rule of another agent in its translated form. Why is the reason if it has none.
+func (i *Import) rules(path, what string, action tool.Action, rules []string, why string) {
+	if why == "" {
+		why = i.wrong(action, rules)
+	}
+	if why != "" {
+		i.ignored(path, what, why)
+		return
+	}
+	i.joins(path, what, string(action), rules...)
+}
+
+// wrong returns the reason why translated rules are invalid; empty means they are valid.
+func (i *Import) wrong(action tool.Action, rules []string) string {
+	for _, rule := range rules {
+		if _, err := policy.ParseRule(action, rule, ""); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
 }
 
 // joins adds values to a list setting.
@@ -455,6 +497,9 @@ func (i *Import) skills(path string) {
 // command turns a text into a slash command of the person, unless they have one of that name.
 func (i *Import) command(from, name, written string) {
 	path := filepath.Join(filepath.Dir(i.app.ConfigPath), "commands", filepath.FromSlash(name)+".md")
+	notTyped := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./", r)
+	}
 	switch {
 	case !filepath.IsLocal(filepath.FromSlash(name)+".md") || strings.ContainsFunc(name, notTyped):
 		i.ignored(from, "", "its name can't be that of a command")
@@ -464,11 +509,6 @@ func (i *Import) command(from, name, written string) {
 		i.add(Translated, from, "", "the command /"+strings.ReplaceAll(name, "/", ":")+" in "+i.shown(path))
 		i.Items[len(i.Items)-1].file = &command{path, written}
 	}
-}
-
-// notTyped reports whether a character can't be in a command name.
-func notTyped(r rune) bool {
-	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./", r)
 }
 
 // Pending returns the number of items to write.

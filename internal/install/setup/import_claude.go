@@ -40,9 +40,7 @@ func (i *Import) claude() {
 		}
 	}
 	i.used(filepath.Join(i.root, ".mcp.json"), "MCP servers, once you trust this folder: inspan trust")
-	if path := i.at(".claude", ".credentials.json"); exists(path) {
-		i.ignored(path, "", "a login belongs to the program that made it; 'inspan setup' stores a key")
-	}
+	i.login(i.at(".claude", ".credentials.json"))
 	i.folder(Ignored, i.at(".claude", "plugins"), "plugin.json", "plugin", "install each with 'inspan plugin install'")
 	i.sessions(i.at(".claude", "projects"), ".jsonl")
 	i.claudeState(i.at(".claude.json"))
@@ -65,26 +63,24 @@ func (i *Import) claudeSettings(path string, person bool) {
 	limited := func(key string) bool {
 		return slices.ContainsFunc(p.Limits, func(l foreign.Limit) bool { return strings.HasPrefix(l.Text, key+" ") })
 	}
+	const servers, plugins = "servers of a folder are used once you trust it: inspan trust", "install plugins with 'inspan plugin install'"
+	theirs := map[string]string{
+		"enabledMcpjsonServers":      servers,
+		"enableAllProjectMcpServers": servers,
+		"env":                        "set variables in your shell; sandbox.environment passes those that look like secrets to commands",
+		"enabledPlugins":             plugins,
+		"extraKnownMarketplaces":     plugins,
+		"sandbox":                    "commands run in inspan's own sandbox; allow hosts with rules such as network(example.com)",
+		"apiKeyHelper":               "set providers.anthropic.key_command to a command that prints the key",
+	}
 	for _, key := range slices.Sorted(maps.Keys(file)) {
-		switch {
-		case limited(key):
-			continue
-		case key == "enabledMcpjsonServers", key == "enableAllProjectMcpServers":
-			i.ignored(path, key, "servers of a folder are used once you trust it: inspan trust")
+		if limited(key) {
 			continue
 		}
 		switch key {
 		case "permissions", "hooks", "$schema", "disableAllHooks":
 		case "model":
 			i.claudeModel(path, file[key], person)
-		case "env":
-			i.ignored(path, key, "set variables in your shell; sandbox.environment passes those that look like secrets to commands")
-		case "enabledPlugins", "extraKnownMarketplaces":
-			i.ignored(path, key, "install plugins with 'inspan plugin install'")
-		case "sandbox":
-			i.ignored(path, key, "commands run in inspan's own sandbox; allow hosts with rules such as network(example.com)")
-		case "apiKeyHelper":
-			i.ignored(path, key, "set providers.anthropic.key_command to a command that prints the key")
 		case "theme", "statusLine", "effortLevel", "editorMode", "outputStyle":
 			if !person {
 				i.ignored(path, key, "a folder can't choose it")
@@ -92,7 +88,7 @@ func (i *Import) claudeSettings(path string, person bool) {
 				i.looks(path, key, file[key])
 			}
 		default:
-			i.unknown(path, key)
+			i.unknown(path, key, theirs)
 		}
 	}
 }
@@ -145,12 +141,8 @@ func (i *Import) permissions(path string, p foreign.Permissions, person bool) {
 	for _, t := range p.Rules {
 		what := string(t.Action) + " " + words.OneLine(t.Text, 100)
 		switch {
-		case t.Why == "" && i.wrong(t.Action, t.Rules) != "":
-			i.ignored(path, what, i.wrong(t.Action, t.Rules))
-		case t.Why != "":
-			i.ignored(path, what, t.Why)
-		case person:
-			i.joins(path, what, string(t.Action), t.Rules...)
+		case person || t.Why != "" || i.wrong(t.Action, t.Rules) != "":
+			i.rules(path, what, t.Action, t.Rules, t.Why)
 		case t.Action == tool.Allow:
 			i.ignored(path, what, "a folder can't allow anything; 'inspan config set --add allow' does for all folders")
 		default:
@@ -182,7 +174,7 @@ func (i *Import) permissions(path string, p foreign.Permissions, person bool) {
 		if slices.ContainsFunc(p.Limits, func(l foreign.Limit) bool { return strings.HasPrefix(l.Text, "permissions."+key+" ") }) {
 			continue
 		}
-		i.unknown(path, "permissions."+words.OneLine(key, 60))
+		i.unknown(path, "permissions."+words.OneLine(key, 60), nil)
 	}
 }
 
@@ -192,7 +184,7 @@ func (i *Import) claudeLimits(path string, limits []foreign.Limit, person bool) 
 		what := words.OneLine(l.Text, 100)
 		switch {
 		case l.How == "":
-			i.unknown(path, what)
+			i.unknown(path, what, nil)
 		case person:
 			i.ignored(path, what, "inspan has this for single folders only: in their .claude/settings.json")
 		default:

@@ -14,29 +14,16 @@ import (
 	"github.com/inspan/inspan/internal/extend/skill"
 	"github.com/inspan/inspan/internal/install/config"
 	"github.com/inspan/inspan/internal/safety/foreign"
-	"github.com/inspan/inspan/internal/safety/policy"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/tool"
 )
-
-// wrong returns the reason why translated rules are invalid; empty means they are valid.
-func (i *Import) wrong(action tool.Action, rules []string) string {
-	for _, rule := range rules {
-		if _, err := policy.ParseRule(action, rule, ""); err != nil {
-			return err.Error()
-		}
-	}
-	return ""
-}
 
 // codex reads the files of Codex.
 func (i *Import) codex() {
 	dir := i.at(".codex")
 	i.codexSettings(filepath.Join(dir, "config.toml"))
 	i.used(filepath.Join(dir, "AGENTS.md"), "instructions of every session")
-	if path := filepath.Join(dir, "AGENTS.override.md"); exists(path) {
-		i.ignored(path, "", "move its text to AGENTS.md")
-	}
+	i.unused(filepath.Join(dir, "AGENTS.override.md"), "move its text to AGENTS.md")
 	prompts, _ := filepath.Glob(filepath.Join(dir, "prompts", "*.md"))
 	for _, path := range prompts {
 		data, ok := i.text(path)
@@ -54,13 +41,9 @@ func (i *Import) codex() {
 	for _, path := range rules {
 		i.codexRules(path)
 	}
-	if path := filepath.Join(dir, "auth.json"); exists(path) {
-		i.ignored(path, "", "a login belongs to the program that made it; 'inspan setup' stores a key")
-	}
+	i.login(filepath.Join(dir, "auth.json"))
 	i.sessions(filepath.Join(dir, "sessions"), ".jsonl")
-	if path := filepath.Join(dir, "hooks.json"); exists(path) {
-		i.ignored(path, "", codexHooks)
-	}
+	i.unused(filepath.Join(dir, "hooks.json"), codexHooks)
 	i.codexProject(filepath.Join(i.root, ".codex", "config.toml"))
 	i.used(filepath.Join(i.root, "AGENTS.md"), "instructions of this folder")
 }
@@ -73,16 +56,8 @@ func (i *Import) codexRules(path string) {
 	}
 	list, rest := foreign.PrefixRules(data)
 	for _, rule := range list {
-		what := words.OneLine(rule.Text, 80)
 		rules, why := foreign.Translate(rule.Action, rule.Text)
-		if why == "" {
-			why = i.wrong(rule.Action, rules)
-		}
-		if why != "" {
-			i.ignored(path, what, why)
-			continue
-		}
-		i.joins(path, what, string(rule.Action), rules...)
+		i.rules(path, words.OneLine(rule.Text, 80), rule.Action, rules, why)
 	}
 	if rest != "" {
 		i.ignored(path, words.OneLine(rest, 80), "only plain calls of prefix_rule are understood; write the others as allow, ask and deny rules: inspan config set --add")
@@ -106,18 +81,17 @@ func (i *Import) codexProject(path string) {
 		i.unread(path, err)
 		return
 	}
+	theirs := map[string]string{
+		"hooks":       "write them as hooks of .claude/settings.json, which run once this folder is trusted; see docs/HOOKS.md",
+		"agents":      "write kinds of subagents as files in .inspan/agents, see docs/SUBAGENTS.md; only your own settings set limits",
+		"web_search":  "only your own settings choose how the web is searched (web.search)",
+		"mcp_servers": ".mcp.json takes the servers of a folder",
+	}
 	var rest []string
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		switch key {
-		case "hooks":
-			i.ignored(path, key, "write them as hooks of .claude/settings.json, which run once this folder is trusted; see docs/HOOKS.md")
-		case "agents":
-			i.ignored(path, key, "write kinds of subagents as files in .inspan/agents, see docs/SUBAGENTS.md; only your own settings set limits")
-		case "web_search":
-			i.ignored(path, key, "only your own settings choose how the web is searched (web.search)")
-		case "mcp_servers":
-			i.ignored(path, key, ".mcp.json takes the servers of a folder")
-		default:
+		if why := theirs[key]; why != "" {
+			i.ignored(path, key, why)
+		} else {
 			rest = append(rest, key)
 		}
 	}
@@ -218,49 +192,42 @@ func (i *Import) codexSettings(path string) {
 		i.looks(path, "model_reasoning_effort", raw)
 	}
 	i.codexMode(path, file)
+	const agentsFile, rules = "move the text to AGENTS.md next to your settings", "choose a mode and rules yourself; see 'inspan run --help'"
+	theirs := map[string]string{
+		"projects":                       "inspan trusts the content of a folder, not the folder: inspan trust",
+		"profiles":                       "INSPAN_CONFIG_DIR names another folder of settings",
+		"profile":                        "INSPAN_CONFIG_DIR names another folder of settings",
+		"sandbox_workspace_write":        "allow folders and hosts with rules such as write(/path/**) and network(example.com)",
+		"shell_environment_policy":       "commands get no variables that look like secrets, except those in sandbox.environment",
+		"hooks":                          codexHooks,
+		"notify":                         "write a [[hook]] with on = \"stop\" in your settings, see docs/HOOKS.md",
+		"default_permissions":            rules,
+		"permissions":                    rules,
+		"instructions":                   agentsFile,
+		"developer_instructions":         agentsFile,
+		"model_instructions_file":        agentsFile,
+		"experimental_instructions_file": agentsFile,
+		"project_doc_fallback_filenames": "import the files in AGENTS.md with lines such as @docs/style.md",
+		"tui":                            "set tui.theme, tui.status_line or tui.vim yourself: inspan config set",
+	}
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		switch key {
 		case "model", "model_provider", "model_providers", "model_reasoning_effort", "approval_policy", "sandbox_mode", "mcp_servers":
-		case "projects":
-			i.ignored(path, key, "inspan trusts the content of a folder, not the folder: inspan trust")
-		case "profiles", "profile":
-			i.ignored(path, key, "INSPAN_CONFIG_DIR names another folder of settings")
-		case "sandbox_workspace_write":
-			i.ignored(path, key, "allow folders and hosts with rules such as write(/path/**) and network(example.com)")
-		case "shell_environment_policy":
-			i.ignored(path, key, "commands get no variables that look like secrets, except those in sandbox.environment")
-		case "hooks":
-			i.ignored(path, key, codexHooks)
-		case "notify":
-			i.ignored(path, key, "write a [[hook]] with on = \"stop\" in your settings, see docs/HOOKS.md")
 		case "agents":
 			i.codexAgents(path, file.Agents)
 		case "web_search":
 			i.codexSearch(path, key, all[key])
-		case "tools":
-			i.codexTools(path, all[key])
-		case "default_permissions", "permissions":
-			i.ignored(path, key, "choose a mode and rules yourself; see 'inspan run --help'")
-		case "instructions", "developer_instructions", "model_instructions_file", "experimental_instructions_file":
-			i.ignored(path, key, "move the text to AGENTS.md next to your settings")
-		case "project_doc_fallback_filenames":
-			i.ignored(path, key, "import the files in AGENTS.md with lines such as @docs/style.md")
-		case "tui":
-			i.ignored(path, key, "set tui.theme, tui.status_line or tui.vim yourself: inspan config set")
+		case "tools": // it enables web search in older versions
+			tools, _ := all[key].(map[string]any)
+			for _, name := range slices.Sorted(maps.Keys(tools)) {
+				if what := "tools." + words.OneLine(name, 60); name == "web_search" {
+					i.codexSearch(path, what, tools[name])
+				} else {
+					i.ignored(path, what, "deny tools with rules: inspan config set --add deny TOOL")
+				}
+			}
 		default:
-			i.unknown(path, key)
-		}
-	}
-}
-
-// codexTools reads the tools table, which enables web search in older versions.
-func (i *Import) codexTools(path string, value any) {
-	tools, _ := value.(map[string]any)
-	for _, name := range slices.Sorted(maps.Keys(tools)) {
-		if what := "tools." + words.OneLine(name, 60); name == "web_search" {
-			i.codexSearch(path, what, tools[name])
-		} else {
-			i.ignored(path, what, "deny tools with rules: inspan config set --add deny TOOL")
+			i.unknown(path, key, theirs)
 		}
 	}
 }
@@ -293,16 +260,14 @@ func (i *Import) codexProvider(path, name string, p map[string]any) {
 		case "base_url", "wire_api":
 		case "env_key":
 			i.becomes(path, named, key+".key_env", value)
-		case "name":
-			i.ignored(path, named, "inspan shows the name of the table")
-		case "experimental_bearer_token":
-			i.ignored(path, named, "settings hold no secrets; put it into a variable, and name the variable: inspan config set "+key+".key_env NAME")
-		case "http_headers", "env_http_headers":
-			i.ignored(path, named, "inspan sends a provider no headers of yours but the key")
-		case "query_params":
-			i.ignored(path, named, "inspan adds no parameters to the addresses of a provider")
 		default:
-			i.unknown(path, named)
+			i.unknown(path, named, map[string]string{
+				"name":                      "inspan shows the name of the table",
+				"experimental_bearer_token": "settings hold no secrets; put it into a variable, and name the variable: inspan config set " + key + ".key_env NAME",
+				"http_headers":              "inspan sends a provider no headers of yours but the key",
+				"env_http_headers":          "inspan sends a provider no headers of yours but the key",
+				"query_params":              "inspan adds no parameters to the addresses of a provider",
+			})
 		}
 	}
 }

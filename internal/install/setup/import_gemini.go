@@ -25,16 +25,11 @@ func (i *Import) gemini() {
 	i.folder(Ignored, filepath.Join(dir, "agents"), ".md", "file", "its form differs; write kinds of subagents as docs/SUBAGENTS.md says")
 	i.folder(Ignored, filepath.Join(dir, "policies"), ".toml", "file", "write them as allow, ask and deny rules: inspan config set --add")
 	i.folder(Ignored, filepath.Join(dir, "extensions"), "gemini-extension.json", "extension", "install plugins with 'inspan plugin install'")
-	if path := filepath.Join(dir, "oauth_creds.json"); exists(path) {
-		i.ignored(path, "", "a login belongs to the program that made it; 'inspan setup' stores a key")
-	}
+	i.login(filepath.Join(dir, "oauth_creds.json"))
 	i.sessions(filepath.Join(dir, "tmp"), ".json")
-	if path := filepath.Join(i.root, "GEMINI.md"); exists(path) {
-		i.ignored(path, "", "import it in AGENTS.md with the line @GEMINI.md")
-	}
-	if path := filepath.Join(i.root, ".gemini", "settings.json"); exists(path) {
-		i.ignored(path, "", "a folder can't choose model, mode or tools; .inspan/config.toml takes deny and ask rules, .mcp.json servers")
-	}
+	i.unused(filepath.Join(i.root, "GEMINI.md"), "import it in AGENTS.md with the line @GEMINI.md")
+	i.unused(filepath.Join(i.root, ".gemini", "settings.json"),
+		"a folder can't choose model, mode or tools; .inspan/config.toml takes deny and ask rules, .mcp.json servers")
 	i.folder(Ignored, filepath.Join(i.root, ".gemini", "commands"), ".toml", "file", "write them as markdown in .inspan/commands; see docs/COMMANDS.md")
 }
 
@@ -83,28 +78,22 @@ func (i *Import) geminiSettings(path string) {
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		switch key {
 		case "$schema", "mcpServers", "allowedTools", "excludeTools":
-		case "general", "model", "tools", "ui":
-			i.geminiRest(path, key, all[key])
-		case "hooks":
-			i.ignored(path, key, "write hooks as docs/HOOKS.md says")
-		case "context", "contextFileName":
-			i.ignored(path, key, "inspan reads AGENTS.md and CLAUDE.md; import other files there with lines such as @GEMINI.md")
-		default:
-			if !i.looks(path, key, all[key]) {
-				i.unknown(path, words.OneLine(key, 60))
+		case "general", "model", "tools", "ui": // they are imported in part
+			var keys map[string]json.RawMessage
+			_ = json.Unmarshal(all[key], &keys) // it was parsed before; a model may be a text
+			for _, of := range slices.Sorted(maps.Keys(keys)) {
+				taken := slices.Contains([]string{"name", "defaultApprovalMode", "allowed", "exclude", "confirmationRequired"}, of)
+				if !taken && !i.looks(path, key+"."+of, keys[of]) {
+					i.unknown(path, key+"."+words.OneLine(of, 60), nil)
+				}
 			}
-		}
-	}
-}
-
-// geminiRest reports the remaining keys of a partly imported table.
-func (i *Import) geminiRest(path, table string, raw json.RawMessage) {
-	var keys map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &keys) // it was parsed before; a model may be a text
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		taken := slices.Contains([]string{"name", "defaultApprovalMode", "allowed", "exclude", "confirmationRequired"}, key)
-		if !taken && !i.looks(path, table+"."+key, keys[key]) {
-			i.unknown(path, table+"."+words.OneLine(key, 60))
+		default:
+			const files = "inspan reads AGENTS.md and CLAUDE.md; import other files there with lines such as @GEMINI.md"
+			if !i.looks(path, key, all[key]) {
+				i.unknown(path, words.OneLine(key, 60), map[string]string{
+					"hooks": "write hooks as docs/HOOKS.md says", "context": files, "contextFileName": files,
+				})
+			}
 		}
 	}
 }
@@ -135,14 +124,7 @@ func (i *Import) geminiTools(path string, action tool.Action, list []string) {
 		if some {
 			rules, why = foreign.Rules(action, rule)
 		}
-		if why == "" {
-			why = i.wrong(action, rules)
-		}
-		if why != "" {
-			i.ignored(path, what, why)
-			continue
-		}
-		i.joins(path, what, string(action), rules...)
+		i.rules(path, what, action, rules, why)
 	}
 }
 

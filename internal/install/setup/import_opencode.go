@@ -1,12 +1,14 @@
 package setup
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/install/providers"
 	"github.com/inspan/inspan/internal/safety/foreign"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/tool"
@@ -33,7 +35,13 @@ func (i *Import) opencode() {
 	}
 	for _, dir := range []string{i.root, filepath.Join(i.root, ".opencode")} {
 		for _, name := range []string{"opencode.json", "opencode.jsonc"} {
-			i.opencodeProject(filepath.Join(dir, name))
+			path := filepath.Join(dir, name)
+			var file struct {
+				Instructions json.RawMessage `json:"instructions"`
+			}
+			if i.read(path, &file) && file.Instructions != nil {
+				i.opencodeInstructions(path, file.Instructions)
+			}
 		}
 	}
 	for _, name := range []string{"opencode.json", "opencode.jsonc", ".opencode"} {
@@ -46,20 +54,8 @@ func (i *Import) opencode() {
 		}
 	}
 	share := i.at(".local", "share", "opencode")
-	if path := filepath.Join(share, "auth.json"); exists(path) {
-		i.ignored(path, "", "a login belongs to the program that made it; 'inspan setup' stores a key")
-	}
+	i.login(filepath.Join(share, "auth.json"))
 	i.sessions(filepath.Join(share, "storage", "session"), ".json")
-}
-
-// opencodeProject lists the instructions that the settings of a folder add.
-func (i *Import) opencodeProject(path string) {
-	var file struct {
-		Instructions json.RawMessage `json:"instructions"`
-	}
-	if i.read(path, &file) && file.Instructions != nil {
-		i.opencodeInstructions(path, file.Instructions)
-	}
 }
 
 // opencodeInstructions lists instruction files, which may be patterns and addresses there.
@@ -107,16 +103,14 @@ func (i *Import) opencodeSettings(path string) {
 			i.opencodePermission(path, file[key])
 		case "instructions":
 			i.opencodeInstructions(path, file[key])
-		case "provider":
-			i.ignored(path, key, "add providers as docs/config.sample.toml shows, or with 'inspan setup'")
-		case "agent", "command":
-			i.ignored(path, key, "write a markdown file for each; see docs/SUBAGENTS.md and docs/COMMANDS.md")
-		case "tools":
-			i.ignored(path, key, "deny tools with rules: inspan config set --add deny TOOL")
 		case "theme":
 			i.looks(path, key, file[key])
 		default:
-			i.unknown(path, key)
+			const files = "write a markdown file for each; see docs/SUBAGENTS.md and docs/COMMANDS.md"
+			i.unknown(path, key, map[string]string{
+				"provider": "add providers as docs/config.sample.toml shows, or with 'inspan setup'", "agent": files, "command": files,
+				"tools": "deny tools with rules: inspan config set --add deny TOOL",
+			})
 		}
 	}
 }
@@ -124,14 +118,8 @@ func (i *Import) opencodeSettings(path string) {
 // opencodeModel imports a model of a known provider.
 func (i *Import) opencodeModel(path, key, name, setting string) {
 	provider, model, _ := strings.Cut(name, "/")
-	ours := map[string]string{"google": "gemini", "llama.cpp": "llamacpp", "moonshotai": "moonshot"}
-	if own := ours[provider]; own != "" {
-		provider = own
-	}
-	known := false
-	for _, p := range i.app.Providers.List() {
-		known = known || p.Name == provider
-	}
+	provider = cmp.Or(map[string]string{"google": "gemini", "llama.cpp": "llamacpp", "moonshotai": "moonshot"}[provider], provider)
+	known := slices.ContainsFunc(i.app.Providers.List(), func(p providers.Provider) bool { return p.Name == provider })
 	if !known || model == "" {
 		i.ignored(path, key+" "+words.OneLine(name, 80), "its provider is unknown to inspan; choose a model with 'inspan setup'")
 		return
@@ -200,14 +188,7 @@ func (i *Import) opencodeRule(path, name, pattern string, action tool.Action) {
 		written = theirs + "(" + glob + ")"
 	}
 	rules, why := foreign.Rules(action, written)
-	if why == "" {
-		why = i.wrong(action, rules)
-	}
-	if why != "" {
-		i.ignored(path, what, why)
-		return
-	}
-	i.joins(path, what, string(action), rules...)
+	i.rules(path, what, action, rules, why)
 }
 
 // crossing converts a pattern whose * also matches slashes to a glob.

@@ -13,7 +13,6 @@ import (
 // which it was installed.
 func HowToUpdate(program string) string {
 	dir := filepath.Dir(keep.Real(program))
-	exists := func(path string) bool { _, err := os.Lstat(path); return err == nil }
 	switch {
 	case slices.Contains(goBins(), dir):
 		return "run: go install github.com/inspan/inspan/cmd/inspan@latest"

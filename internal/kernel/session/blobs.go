@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -26,9 +25,6 @@ func isBlob(name string) bool {
 	digest, is := strings.CutPrefix(name, "sha256-")
 	return is && keep.IsDigest(digest)
 }
-
-// errBlob says that a blob does not have the content its name promises.
-var errBlob = errors.New("blob is damaged: its content does not match its name")
 
 // blobs is the folder of blobs of one session.
 type blobs struct {
@@ -167,7 +163,10 @@ func (b blobs) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("get blob: %w", err), f.Close())
 	}
-	return &blobReader{r: io.NewSectionReader(f, 0, size), Closer: f, sum: sha256.New(), name: name}, nil
+	return keep.BlobReader(struct {
+		io.Reader
+		io.Closer
+	}{io.NewSectionReader(f, 0, size), f}, name), nil
 }
 
 // Names lists the blobs, in no particular order.
@@ -189,21 +188,4 @@ func (b blobs) Remove(ctx context.Context, name string) error {
 		return fmt.Errorf("remove blob: %w", err)
 	}
 	return b.store.syncDir(b.dir)
-}
-
-// blobReader compares what was read with the blob's name at the end.
-type blobReader struct {
-	r io.Reader
-	io.Closer
-	sum  hash.Hash
-	name string
-}
-
-func (b *blobReader) Read(p []byte) (int, error) {
-	n, err := b.r.Read(p)
-	b.sum.Write(p[:n])
-	if errors.Is(err, io.EOF) && keep.BlobName(b.sum.Sum(nil)) != b.name {
-		return n, fmt.Errorf("%s: %w", b.name, errBlob)
-	}
-	return n, err
 }

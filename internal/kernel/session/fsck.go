@@ -293,7 +293,7 @@ func (l *Log) checkBlobs(ctx context.Context, r *Report, named map[string]bool) 
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			r.Missing = append(r.Missing, name)
-		case errors.Is(err, errBlob):
+		case errors.Is(err, keep.ErrBlob):
 			r.Bad = append(r.Bad, name)
 		case err != nil:
 			return err

@@ -419,7 +419,7 @@ func TestBlobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if _, err := io.ReadAll(r); !errors.Is(err, errBlob) {
+	if _, err := io.ReadAll(r); !errors.Is(err, keep.ErrBlob) {
 		t.Errorf("reading a changed blob: %v", err)
 	}
 }

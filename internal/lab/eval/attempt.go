@@ -145,9 +145,11 @@ func freePort() int {
 // attempt is one attempt at a trial. Again says that it does not count, and that another is needed. An error
 // ends the run.
 func (w *work) attempt(ctx context.Context, j job) (t Trial, again bool, err error) {
-	if lacks := needs(j.task); lacks != nil {
-		t = Trial{Task: j.task.ID, Try: j.try, Tags: j.task.Tags, Outcome: Broken, Reason: lacks.Error()}
-		return t, false, nil //nolint:nilerr // the trial has the reason
+	for _, name := range j.task.Needs {
+		if keep.Program(name) == "" { // which no other attempt changes
+			lacks := fmt.Sprintf("there is no %s, which the task needs", name)
+			return Trial{Task: j.task.ID, Try: j.try, Tags: j.task.Tags, Outcome: Broken, Reason: lacks}, false, nil
+		}
 	}
 	c, broken, err := w.claim(ctx, j)
 	if err != nil {
@@ -162,7 +164,11 @@ func (w *work) attempt(ctx context.Context, j job) (t Trial, again bool, err err
 		return t, false, err
 	}
 	t, err = w.perform(ctx, j, c, p, money)
-	w.settle(money)
+	if w.Budget > 0 {
+		w.mu.Lock()
+		w.open -= money
+		w.mu.Unlock()
+	}
 	if err != nil && ctx.Err() != nil {
 		_, stopErr := w.Table.Stop(context.WithoutCancel(ctx), c.Session, false, endWait)
 		c.Void = true
@@ -211,7 +217,7 @@ func (w *work) stands(it bool) (bad bool) {
 	return w.streak >= mostBroken
 }
 
-// afford returns the maximum cost of a trial; 0 means no limit. It counts as spent until [work.settle].
+// afford returns the maximum cost of a trial; 0 means no limit. It counts as open until the trial has ended.
 func (w *work) afford(t *Task) (float64, error) {
 	if w.Budget <= 0 {
 		return t.MaxCost, nil
@@ -228,14 +234,6 @@ func (w *work) afford(t *Task) (float64, error) {
 	}
 	w.open += money
 	return money, nil
-}
-
-func (w *work) settle(money float64) {
-	if w.Budget > 0 {
-		w.mu.Lock()
-		w.open -= money
-		w.mu.Unlock()
-	}
 }
 
 // How long an agent may take to end on request, and how long one may exceed its time.
@@ -295,16 +293,6 @@ func (w *work) perform(ctx context.Context, j job, c claim, p place, money float
 		t.Reason = v.why
 	}
 	return t, nil
-}
-
-// needs reports programs that a task needs and this machine lacks: no other attempt changes that.
-func needs(t *Task) error {
-	for _, name := range t.Needs {
-		if keep.Program(name) == "" {
-			return fmt.Errorf("there is no %s, which the task needs", name)
-		}
-	}
-	return nil
 }
 
 // walls returns the sandbox of the checker, which may run the agent's code.

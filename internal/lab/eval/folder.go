@@ -89,11 +89,16 @@ func (f Folder) add(h *header, settings []byte, beside []File) (err error) {
 	return keep.Write(f.path(h.ID, runFile), append(raw, '\n'))
 }
 
-func (f Folder) header(id string) (h header, err error) {
-	raw, err := keep.Read(f.path(id, runFile))
+func readHeader(dir string) (h header, err error) {
+	raw, err := keep.Read(filepath.Join(dir, runFile))
 	if err == nil {
 		err = json.Unmarshal(raw, &h)
 	}
+	return h, err
+}
+
+func (f Folder) header(id string) (h header, err error) {
+	h, err = readHeader(f.path(id))
 	if err == nil && h.ID != id {
 		err = errors.New("it is that of another run")
 	}
@@ -251,12 +256,6 @@ func (f Folder) keepTrial(key string, t Trial) error {
 	return keep.Write(f.path(cacheDir, key+".json"), raw)
 }
 
-// cacheKey identifies everything on which the outcome of a trial depends, except chance; by is its [performer].
-// A held-out trial is not reused once the task is not held out.
-func cacheKey(h *header, by string, t *Task, try int) string {
-	return textDigest(t.ID, t.Digest, string(t.Split), h.Pinned, h.Model, h.Version, by, strings.Join(h.Flags, "\x00"), fmt.Sprint(try))
-}
-
 // performer identifies the program that performs trials, as builds of one version can differ, and the servers
 // in its environment: models of one name differ between those.
 func performer(program string) (string, error) {
@@ -268,4 +267,47 @@ func performer(program string) (string, error) {
 	sum := sha256.New()
 	_, err = io.Copy(sum, f)
 	return textDigest(string(sum.Sum(nil)), os.Getenv("INSPAN_BASE_URL"), os.Getenv("OLLAMA_HOST")), err
+}
+
+// ReadRun reads the folder of a run, such as one that was copied from another machine, and its planned number of
+// tasks; 0 means the folder does not say.
+func ReadRun(dir string) (r Run, tasks int, err error) {
+	h, err := readHeader(dir)
+	if err == nil {
+		h.Trials, err = readLines[Trial](filepath.Join(dir, trialsFile))
+	}
+	if err != nil {
+		err = fmt.Errorf("read run %s: %w", dir, err)
+	}
+	return h.Run, len(h.Tasks), err
+}
+
+// Tried returns how many configurations the held-out tasks of a suite, by its name, were tried with here.
+func (f Folder) Tried(suite string) (int, error) {
+	list, err := readLines[look](f.path(looksFile))
+	configs := map[string]bool{}
+	for _, l := range list {
+		if l.Suite == suite {
+			configs[l.Config] = true
+		}
+	}
+	return len(configs), err
+}
+
+// HeldOut reports whether a session is a trial of a held-out run.
+func (f Folder) HeldOut(session string) (bool, error) {
+	ids, err := f.IDs()
+	if err != nil {
+		return false, err
+	}
+	for _, id := range ids {
+		run, err := f.Open(id)
+		if err != nil {
+			return false, err
+		}
+		if run.Split == HeldOut && slices.ContainsFunc(run.Trials, func(t Trial) bool { return t.Session == session }) {
+			return true, nil
+		}
+	}
+	return false, nil
 }

@@ -124,7 +124,12 @@ func markdown(cs []Comparison, pages string) string {
 				fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", l.name, l.base, l.candidate, l.change)
 			}
 		}
-		c.markFlips(&b, cell, pages)
+		if len(c.Flips) > 0 {
+			b.WriteString("\n## Tasks that differ\n\n| task | base | candidate | where the sessions part |\n|---|---|---|---|\n")
+		}
+		for _, f := range c.Flips {
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", cell(f.Task), cell(f.Base.text()), cell(f.Candidate.text()), f.where(cell, pages))
+		}
 		b.WriteString("\n")
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
@@ -144,16 +149,6 @@ func literal(line string) string {
 
 func (c *Comparison) title() string {
 	return c.Candidate.Config + " against " + c.Base.Config + ": " + string(c.Verdict)
-}
-
-func (c *Comparison) markFlips(b *strings.Builder, cell func(string) string, pages string) {
-	if len(c.Flips) == 0 {
-		return
-	}
-	b.WriteString("\n## Tasks that differ\n\n| task | base | candidate | where the sessions part |\n|---|---|---|---|\n")
-	for _, f := range c.Flips {
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", cell(f.Task), cell(f.Base.text()), cell(f.Candidate.text()), f.where(cell, pages))
-	}
 }
 
 func (t Tally) text() string {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -360,7 +361,10 @@ func (w *work) all(ctx context.Context) {
 
 // trial performs one trial, and records it once.
 func (w *work) trial(ctx context.Context, j job) error {
-	key := cacheKey(&w.h, w.by, j.task, j.try)
+	// The key has everything on which the outcome depends, except chance. A held-out trial is not reused once the
+	// task is not held out.
+	key := textDigest(j.task.ID, j.task.Digest, string(j.task.Split), w.h.Pinned, w.h.Model, w.h.Version, w.by,
+		strings.Join(w.h.Flags, "\x00"), fmt.Sprint(j.try))
 	if !w.Fresh {
 		if t := w.folder.cached(key); t != nil {
 			t.Cached = !w.claimed(t.Session) // else the process that had it died before recording it

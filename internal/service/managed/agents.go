@@ -13,14 +13,26 @@ import (
 const ofAgent = "managed.agent"
 
 func agentEndpoints() []endpoint {
+	k := agentKind()
 	return []endpoint{
 		post("agents", (*door).makeAgent),
 		get("agents", (*door).agents, "limit", "page", "include_archived", "created_at[gte]", "created_at[lte]"),
 		get("agents/{id}", (*door).agent, "version"),
 		post("agents/{id}", (*door).updateAgent),
 		get("agents/{id}/versions", (*door).agentVersions, "limit", "page"),
-		act("agents/{id}/archive", (*door).archiveAgent),
+		act("agents/{id}/archive", func(d *door) (any, error) {
+			return k.change(d, func(k *keptAgent) error {
+				if !k.isArchived() {
+					k.Archived = time.Now()
+				}
+				return nil
+			})
+		}),
 	}
+}
+
+func agentKind() kind[keptAgent, agent] {
+	return kind[keptAgent, agent]{ofAgent, "agent_", func(_ *door, o server.Object, k keptAgent) (agent, error) { return k.shown(o, 0) }}
 }
 
 // model is the model of an agent: only its name, or a name with settings.
@@ -250,11 +262,12 @@ func (d *door) makeAgent() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := d.Make(ofAgent, "agent_", keptAgent{Versions: []agent{a}}, fixed(raw))
+	k := agentKind()
+	o, err := d.Make(k.of, k.prefix, keptAgent{Versions: []agent{a}}, fixed(raw))
 	if err != nil {
 		return nil, err
 	}
-	return shownAgent(d, o.ID, 0)
+	return k.view(d, o.ID)
 }
 
 // shown returns a version of an agent as clients see it; 0 means the latest.
@@ -279,7 +292,7 @@ func (k keptAgent) shown(o server.Object, version int) (agent, error) {
 }
 
 func shownAgent(d *door, id string, version int) (agent, error) {
-	o, k, err := objectOf[keptAgent](d, ofAgent, id)
+	o, k, err := objectOf[keptAgent](d.Object, ofAgent, id)
 	if err != nil {
 		return agent{}, err
 	}
@@ -299,11 +312,11 @@ func (d *door) agents() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return shownPage(d, all, 100, func(e entry[keptAgent]) (agent, error) { return e.kept.shown(e.Object, 0) })
+	return agentKind().page(d, all, 100)
 }
 
 func (d *door) agentVersions() (any, error) {
-	o, k, err := objectOf[keptAgent](d, ofAgent, d.r.PathValue("id"))
+	o, k, err := objectOf[keptAgent](d.Object, ofAgent, d.r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -324,9 +337,9 @@ func (d *door) updateAgent() (any, error) {
 		return nil, err
 	}
 	now := time.Now()
-	o, k, err := changed(d, ofAgent, d.r.PathValue("id"), func(k *keptAgent) error {
+	return agentKind().change(d, func(k *keptAgent) error {
 		last := k.Versions[len(k.Versions)-1]
-		if !k.Archived.IsZero() {
+		if k.isArchived() {
 			return conflict("the agent is archived")
 		}
 		if in.Version.said && in.Version.value != len(k.Versions) {
@@ -344,10 +357,6 @@ func (d *door) updateAgent() (any, error) {
 		k.Versions = append(k.Versions, next)
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return k.shown(o, 0)
 }
 
 // alike reports whether two values have the same JSON.
@@ -363,17 +372,4 @@ func alike(a, b any) (bool, error) {
 		}
 	}
 	return reflect.DeepEqual(of[0], of[1]), nil
-}
-
-func (d *door) archiveAgent() (any, error) {
-	o, k, err := changed(d, ofAgent, d.r.PathValue("id"), func(k *keptAgent) error {
-		if k.Archived.IsZero() {
-			k.Archived = time.Now()
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return k.shown(o, 0)
 }

@@ -26,7 +26,13 @@ func credentialEndpoints() []endpoint {
 	return []endpoint{
 		post(all, (*door).makeCredential),
 		get(all, (*door).credentials, "limit", "page", "include_archived"),
-		get(one, (*door).credential),
+		get(one, func(d *door) (any, error) {
+			vault, err := d.vaultAt()
+			if err != nil {
+				return nil, err
+			}
+			return d.shownCredential(vault, d.r.PathValue("id"))
+		}),
 		post(one, (*door).updateCredential),
 		act(one+"/archive", func(d *door) (any, error) { return d.endCredential(false) }),
 		del(one, func(d *door) (any, error) { return d.endCredential(true) }),
@@ -106,7 +112,7 @@ func (f credentialFields) onto(tenant string, k *keptCredential) (secret newSecr
 // vaultAt returns the vault that the request names.
 func (d *door) vaultAt() (string, error) {
 	id := d.r.PathValue("vault")
-	_, _, err := objectOf[keptVault](d, ofVault, id)
+	_, _, err := objectOf[keptVault](d.Object, ofVault, id)
 	return id, err
 }
 
@@ -161,21 +167,17 @@ func (d *door) makeCredential() (any, error) {
 
 // roomForCredential reports why a vault can't have another credential, and returns the tenant of the vault.
 func roomForCredential(e *server.Edit, vault string, wanted keptCredential) (tenant string, err error) {
-	o, err := e.Object(ofVault, vault)
+	o, v, err := objectOf[keptVault](e.Object, ofVault, vault)
 	if err != nil {
-		return "", missing("vault", vault)
-	}
-	var v keptVault
-	if err := json.Unmarshal(o.Value, &v); err != nil {
 		return "", err
 	}
-	if !v.Archived.IsZero() {
+	if v.isArchived() {
 		return "", conflict("the vault is archived")
 	}
 	n := 0
-	for _, other := range e.Objects(ofCredential(vault)) {
-		var k keptCredential
-		if json.Unmarshal(other.Value, &k) != nil || !k.Archived.IsZero() {
+	for _, other := range entries[keptCredential](e.Objects, ofCredential(vault)) {
+		k := other.kept
+		if k.isArchived() {
 			continue
 		}
 		switch n++; {
@@ -192,7 +194,7 @@ func roomForCredential(e *server.Edit, vault string, wanted keptCredential) (ten
 }
 
 func (d *door) shownCredential(vault, id string) (any, error) {
-	o, k, err := objectOf[keptCredential](d, ofCredential(vault), id)
+	o, k, err := objectOf[keptCredential](d.Object, ofCredential(vault), id)
 	if err != nil {
 		return nil, err
 	}
@@ -201,20 +203,12 @@ func (d *door) shownCredential(vault, id string) (any, error) {
 
 // withExpiry returns a credential with the current expiry of its token.
 func (d *door) withExpiry(k keptCredential) keptCredential {
-	if k.Refresh != nil && k.Archived.IsZero() {
+	if k.Refresh != nil && !k.isArchived() {
 		if info, err := d.Logins(k.Refresh.Endpoint).Info(d, k.account().Name); err == nil {
 			k.Expires = info.Expires
 		}
 	}
 	return k
-}
-
-func (d *door) credential() (any, error) {
-	vault, err := d.vaultAt()
-	if err != nil {
-		return nil, err
-	}
-	return d.shownCredential(vault, d.r.PathValue("id"))
 }
 
 func (d *door) credentials() (any, error) {
@@ -241,7 +235,7 @@ func (d *door) updateCredential() (any, error) {
 		return nil, err
 	}
 	id, of := d.r.PathValue("id"), ofCredential(vault)
-	_, k, err := objectOf[keptCredential](d, of, id)
+	_, k, err := objectOf[keptCredential](d.Object, of, id)
 	if err != nil {
 		return nil, err
 	}
@@ -252,7 +246,7 @@ func (d *door) updateCredential() (any, error) {
 	before := ""
 	change := func(name string) (string, error) {
 		_, _, err := changed(d, of, id, func(k *keptCredential) error {
-			if !k.Archived.IsZero() {
+			if k.isArchived() {
 				return conflict("the credential is archived")
 			}
 			if k.Updated = time.Now(); name != "" {
@@ -283,21 +277,20 @@ func (d *door) updateCredential() (any, error) {
 }
 
 // closeCredential archives or removes a credential, and returns the name of its secret.
-func closeCredential(e *server.Edit, of string, o server.Object, now time.Time, remove bool) (secret string, err error) {
-	var k keptCredential
-	if err := json.Unmarshal(o.Value, &k); err != nil {
-		return "", err
-	}
+func closeCredential(e *server.Edit, of, id string, now time.Time, remove bool) (secret string, err error) {
+	o, k, err := objectOf[keptCredential](e.Object, of, id)
 	secret = secretOfCredential + k.Secret
 	switch {
+	case err != nil:
+		return "", err
 	case remove:
-		e.Remove(of, o.ID)
+		e.Remove(of, id)
 		return secret, nil
-	case !k.Archived.IsZero():
+	case k.isArchived():
 		return secret, nil
 	}
 	k.Archived, k.Updated = now, now
-	return secret, e.Put(of, o.ID, o.Tenant, k, o.Content)
+	return secret, e.Put(of, id, o.Tenant, k, o.Content)
 }
 
 // endCredential archives or removes a credential. Its secret is removed.
@@ -307,12 +300,8 @@ func (d *door) endCredential(remove bool) (any, error) {
 		return nil, err
 	}
 	id, of, secret := d.r.PathValue("id"), ofCredential(vault), ""
-	err = d.Edit(func(e *server.Edit) error {
-		o, err := e.Object(of, id)
-		if err != nil {
-			return missing("credential", id)
-		}
-		secret, err = closeCredential(e, of, o, time.Now(), remove)
+	err = d.Edit(func(e *server.Edit) (err error) {
+		secret, err = closeCredential(e, of, id, time.Now(), remove)
 		return err
 	})
 	if err != nil {

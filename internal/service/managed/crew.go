@@ -20,8 +20,6 @@ type crew struct {
 	polled map[[2]string]time.Time // by environment and worker
 }
 
-func newCrew(s *server.Server) *crew { return &crew{Server: s, polled: map[[2]string]time.Time{}} }
-
 // saw records that a worker has polled.
 func (c *crew) saw(environment, worker string) {
 	if worker == "" {
@@ -71,7 +69,7 @@ func (c *crew) supply(v *server.Visit) error {
 		return t.Spec.Elsewhere && (t.Stage == server.StageRunning || t.Stage == server.StageWaiting)
 	}
 	for _, t := range v.Unfinished(runs) {
-		_, k, err := objectOf[keptSession](&door{Visit: v}, ofSession, t.ID)
+		_, k, err := objectOf[keptSession](v.Object, ofSession, t.ID)
 		if err != nil || k.worked(v) {
 			continue // it is not a session of this door, or was deleted
 		}
@@ -90,9 +88,8 @@ func (k keptSession) worked(s interface {
 	Object(of, id string) (server.Object, error)
 },
 ) bool {
-	o, err := s.Object(ofWork(k.Environment), k.Work)
-	var w keptWork
-	return !k.Elsewhere || err == nil && json.Unmarshal(o.Value, &w) == nil && w.Stopped.IsZero()
+	_, w, err := objectOf[keptWork](s.Object, ofWork(k.Environment), k.Work)
+	return !k.Elsewhere || err == nil && w.Stopped.IsZero()
 }
 
 // supplied makes an item for a session, if it has none that is not stopped. The previous item is removed.

@@ -2,10 +2,12 @@ package managed
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	times "github.com/inspan/inspan/internal/install/schedule"
 	"github.com/inspan/inspan/internal/service/server"
 )
 
@@ -18,18 +20,40 @@ func deploymentEndpoints(dues *agenda) []endpoint {
 			return f(d)
 		}
 	}
+	k := deploymentKind()
 	return []endpoint{
 		post("deployments", change((*door).makeDeployment)),
 		get("deployments", (*door).deployments, "limit", "page", "agent_id", "status", "include_archived", "created_at[gte]", "created_at[lte]"),
-		get("deployments/{id}", (*door).deployment),
+		get("deployments/{id}", k.read),
 		post("deployments/{id}", change((*door).updateDeployment)),
-		act("deployments/{id}/archive", change((*door).archiveDeployment)),
-		act("deployments/{id}/pause", change((*door).pauseDeployment)),
-		act("deployments/{id}/unpause", change((*door).unpauseDeployment)),
+		act("deployments/{id}/archive", change(func(d *door) (any, error) {
+			return k.change(d, func(k *keptDeployment) error {
+				if !k.isArchived() {
+					k.Archived, k.Paused = d.Clock.Now(), nil
+				}
+				return nil
+			})
+		})),
+		act("deployments/{id}/pause", change(func(d *door) (any, error) {
+			return d.changeDeployment(func(k *keptDeployment) error {
+				if k.Paused == nil {
+					k.Paused, k.Updated = &pause{Type: "manual"}, d.Clock.Now()
+				}
+				return nil
+			})
+		})),
+		act("deployments/{id}/unpause", change(func(d *door) (any, error) { // missed runs are not made up
+			return d.changeDeployment(func(k *keptDeployment) error {
+				if k.Paused != nil {
+					k.Paused, k.Since, k.Updated = nil, d.Clock.Now(), d.Clock.Now()
+				}
+				return nil
+			})
+		})),
 		act("deployments/{id}/run", (*door).runDeployment),
 		get("deployment_runs", (*door).runs, "limit", "page", "deployment_id", "trigger_type", "has_error",
 			"created_at[gt]", "created_at[gte]", "created_at[lt]", "created_at[lte]"),
-		get("deployment_runs/{id}", (*door).run),
+		get("deployment_runs/{id}", runKind().read),
 	}
 }
 
@@ -106,10 +130,16 @@ const (
 )
 
 func (k keptDeployment) status() string {
-	if k.Paused != nil && k.Archived.IsZero() {
+	if k.Paused != nil && !k.isArchived() {
 		return paused
 	}
 	return active
+}
+
+func deploymentKind() kind[keptDeployment, deploymentView] {
+	return kind[keptDeployment, deploymentView]{ofDeployment, "depl_", func(d *door, o server.Object, k keptDeployment) (deploymentView, error) {
+		return k.shown(o, d.Clock.Now())
+	}}
 }
 
 func (k keptDeployment) shown(o server.Object, now time.Time) (deploymentView, error) {
@@ -134,8 +164,10 @@ func (k keptDeployment) shown(o server.Object, now time.Time) (deploymentView, e
 		if err != nil {
 			return v, err
 		}
-		if k.Archived.IsZero() {
-			v.Schedule.Upcoming = upcoming(t, now)
+		if !k.isArchived() {
+			for _, at := range t.Next(now, mostUpcoming) {
+				v.Schedule.Upcoming = append(v.Schedule.Upcoming, stamp(at))
+			}
 		}
 	}
 	return v, nil
@@ -241,18 +273,8 @@ func (d *door) makeDeployment() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.deploymentOf(o.ID)
+	return deploymentKind().view(d, o.ID)
 }
-
-func (d *door) deploymentOf(id string) (any, error) {
-	o, k, err := objectOf[keptDeployment](d, ofDeployment, id)
-	if err != nil {
-		return nil, err
-	}
-	return k.shown(o, d.Clock.Now())
-}
-
-func (d *door) deployment() (any, error) { return d.deploymentOf(d.r.PathValue("id")) }
 
 func (d *door) deployments() (any, error) {
 	all, err := listed[keptDeployment](d, ofDeployment)
@@ -270,7 +292,7 @@ func (d *door) deployments() (any, error) {
 	all = slices.DeleteFunc(all, func(e entry[keptDeployment]) bool {
 		return agent != "" && e.kept.Agent.ID != agent || status != "" && e.kept.status() != status
 	})
-	return shownPage(d, all, 100, func(e entry[keptDeployment]) (deploymentView, error) { return e.kept.shown(e.Object, d.Clock.Now()) })
+	return deploymentKind().page(d, all, 100)
 }
 
 func (d *door) updateDeployment() (any, error) {
@@ -279,7 +301,7 @@ func (d *door) updateDeployment() (any, error) {
 		return nil, err
 	}
 	id := d.r.PathValue("id")
-	_, before, err := objectOf[keptDeployment](d, ofDeployment, id)
+	_, before, err := objectOf[keptDeployment](d.Object, ofDeployment, id)
 	if err != nil {
 		return nil, err
 	}
@@ -300,49 +322,36 @@ func (d *door) updateDeployment() (any, error) {
 	})
 }
 
-func (d *door) archiveDeployment() (any, error) {
-	_, _, err := changed(d, ofDeployment, d.r.PathValue("id"), func(k *keptDeployment) error {
-		if k.Archived.IsZero() {
-			k.Archived, k.Paused = d.Clock.Now(), nil
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return d.deployment()
-}
-
-func (d *door) pauseDeployment() (any, error) {
-	return d.changeDeployment(func(k *keptDeployment) error {
-		if k.Paused == nil {
-			k.Paused, k.Updated = &pause{Type: "manual"}, d.Clock.Now()
-		}
-		return nil
-	})
-}
-
-// unpauseDeployment resumes a deployment. Missed runs are not made up.
-func (d *door) unpauseDeployment() (any, error) {
-	return d.changeDeployment(func(k *keptDeployment) error {
-		if k.Paused != nil {
-			k.Paused, k.Since, k.Updated = nil, d.Clock.Now(), d.Clock.Now()
-		}
-		return nil
-	})
-}
-
 // changeDeployment changes a deployment that is not archived.
 func (d *door) changeDeployment(f func(*keptDeployment) error) (any, error) {
-	id := d.r.PathValue("id")
-	_, _, err := changed(d, ofDeployment, id, func(k *keptDeployment) error {
-		if !k.Archived.IsZero() {
+	return deploymentKind().change(d, func(k *keptDeployment) error {
+		if k.isArchived() {
 			return conflict("the deployment is archived")
 		}
 		return f(k)
 	})
-	if err != nil {
-		return nil, err
+}
+
+// schedule is when a deployment runs.
+type schedule struct {
+	Type       string `json:"type"`
+	Expression string `json:"expression"`
+	Timezone   string `json:"timezone"`
+}
+
+const wantSchedule = `five fields such as "0 9 * * 1-5": minute, hour, day of the month, month, day of the week`
+
+// read parses a schedule.
+func (s schedule) read() (times.Cron, error) {
+	if s.Type != "cron" {
+		return times.Cron{}, invalid("schedule.type", "it is unknown", "cron")
 	}
-	return d.deploymentOf(id)
+	c, err := times.ParseCron(s.Expression, s.Timezone)
+	switch {
+	case errors.Is(err, times.ErrZone):
+		return c, invalid("schedule.timezone", err.Error(), "a name such as UTC or Europe/Berlin")
+	case err != nil:
+		return c, invalid("schedule.expression", err.Error(), wantSchedule)
+	}
+	return c, nil
 }

@@ -14,14 +14,22 @@ import (
 const ofEnvironment = "managed.environment"
 
 func environmentEndpoints() []endpoint {
-	return []endpoint{
-		post("environments", (*door).makeEnvironment),
-		get("environments", (*door).environments, "limit", "page", "include_archived"),
-		get("environments/{id}", (*door).environment),
-		post("environments/{id}", (*door).updateEnvironment),
-		act("environments/{id}/archive", (*door).archiveEnvironment),
-		del("environments/{id}", (*door).deleteEnvironment),
-	}
+	k := kind[keptEnvironment, environment]{ofEnvironment, "env_", func(_ *door, o server.Object, k keptEnvironment) (environment, error) {
+		e := k.environment
+		e.ID, e.Type = o.ID, "environment"
+		e.CreatedAt, e.UpdatedAt, e.ArchivedAt = k.stamps(o)
+		return e, nil
+	}}
+	return append(crud[environmentFields]("environments", k),
+		act("environments/{id}/archive", func(d *door) (any, error) {
+			return k.change(d, func(k *keptEnvironment) error {
+				if !k.isArchived() {
+					k.Archived = time.Now()
+				}
+				return nil
+			})
+		}),
+		del("environments/{id}", (*door).deleteEnvironment))
 }
 
 // environment is where sessions work: in the server's own sandbox, or on workers.
@@ -155,7 +163,8 @@ type environmentFields struct {
 }
 
 // onto applies a request to an environment.
-func (f environmentFields) onto(e *environment) error {
+func (f environmentFields) onto(_ *door, k *keptEnvironment) error {
+	e := &k.environment
 	f.Name.onto(&e.Name)
 	f.Description.onto(&e.Description)
 	was := e.Config.Type
@@ -179,84 +188,10 @@ func (f environmentFields) onto(e *environment) error {
 	return checkMetadata(e.Metadata)
 }
 
-// shown returns an environment as clients see it.
-func (k keptEnvironment) shown(o server.Object) environment {
-	e := k.environment
-	e.ID, e.Type = o.ID, "environment"
-	e.CreatedAt, e.UpdatedAt, e.ArchivedAt = k.stamps(o)
-	return e
-}
-
-func (d *door) makeEnvironment() (any, error) {
-	var in environmentFields
-	raw, err := d.read(&in)
-	if err != nil {
-		return nil, err
-	}
-	var k keptEnvironment
-	if err := in.onto(&k.environment); err != nil {
-		return nil, err
-	}
-	o, err := d.Make(ofEnvironment, "env_", k, fixed(raw))
-	if err != nil {
-		return nil, err
-	}
-	return d.shownEnvironment(o.ID)
-}
-
-func (d *door) shownEnvironment(id string) (any, error) {
-	o, k, err := objectOf[keptEnvironment](d, ofEnvironment, id)
-	if err != nil {
-		return nil, err
-	}
-	return k.shown(o), nil
-}
-
-func (d *door) environment() (any, error) { return d.shownEnvironment(d.r.PathValue("id")) }
-
-func (d *door) environments() (any, error) {
-	all, err := listed[keptEnvironment](d, ofEnvironment)
-	if err != nil {
-		return nil, err
-	}
-	return shownPage(d, all, 100, func(e entry[keptEnvironment]) (environment, error) { return e.kept.shown(e.Object), nil })
-}
-
-func (d *door) updateEnvironment() (any, error) {
-	var in environmentFields
-	if _, err := d.read(&in); err != nil {
-		return nil, err
-	}
-	return d.changeEnvironment(func(k *keptEnvironment) error {
-		if !k.Archived.IsZero() {
-			return conflict("the environment is archived")
-		}
-		k.Updated = time.Now()
-		return in.onto(&k.environment)
-	})
-}
-
-func (d *door) archiveEnvironment() (any, error) {
-	return d.changeEnvironment(func(k *keptEnvironment) error {
-		if k.Archived.IsZero() {
-			k.Archived = time.Now()
-		}
-		return nil
-	})
-}
-
-func (d *door) changeEnvironment(f func(*keptEnvironment) error) (any, error) {
-	o, k, err := changed(d, ofEnvironment, d.r.PathValue("id"), f)
-	if err != nil {
-		return nil, err
-	}
-	return k.shown(o), nil
-}
-
 // deleteEnvironment deletes an environment, unless a session that is not over needs its workers.
 func (d *door) deleteEnvironment() (any, error) {
 	id := d.r.PathValue("id")
-	if _, _, err := objectOf[keptEnvironment](d, ofEnvironment, id); err != nil {
+	if _, _, err := objectOf[keptEnvironment](d.Object, ofEnvironment, id); err != nil {
 		return nil, err
 	}
 	if err := d.Unconfined(); err != nil {
@@ -268,10 +203,9 @@ func (d *door) deleteEnvironment() (any, error) {
 		over[o.ID] = err != nil || isOver(t)
 	}
 	err := d.Edit(func(e *server.Edit) error {
-		for _, o := range e.Objects(ofSession) {
-			var k keptSession
-			if json.Unmarshal(o.Value, &k) == nil && k.Elsewhere && k.Environment == id && k.Archived.IsZero() && !over[o.ID] {
-				return conflict("session %s needs the environment's workers; archive or delete it first, or archive the environment", o.ID)
+		for _, s := range entries[keptSession](e.Objects, ofSession) {
+			if k := s.kept; k.Elsewhere && k.Environment == id && !k.isArchived() && !over[s.ID] {
+				return conflict("session %s needs the environment's workers; archive or delete it first, or archive the environment", s.ID)
 			}
 		}
 		e.Remove(ofEnvironment, id)

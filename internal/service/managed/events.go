@@ -137,11 +137,11 @@ func (d *door) sendEvents() (any, error) {
 		return nil, err
 	}
 	id := d.r.PathValue("id")
-	_, k, err := objectOf[keptSession](d, ofSession, id)
+	_, k, err := objectOf[keptSession](d.Object, ofSession, id)
 	switch {
 	case err != nil:
 		return nil, err
-	case !k.Archived.IsZero():
+	case k.isArchived():
 		return nil, conflict("the session is archived")
 	case len(in.Events) == 0 || len(in.Events) > mostEvents:
 		return nil, invalid("events", fmt.Sprintf("there are %d", len(in.Events)), fmt.Sprintf("1 to %d", mostEvents))
@@ -165,11 +165,7 @@ func (d *door) sendEvents() (any, error) {
 		}
 		sent[seq] = true
 	}
-	return d.echo(id, sent)
-}
-
-// echo returns the events that a request has caused, as all clients see them.
-func (d *door) echo(id string, sent map[uint64]bool) (any, error) {
+	// The response has the events that the request has caused, as all clients see them.
 	h, err := d.history(id, "")
 	out := []Event{}
 	for i, e := range h.events {
@@ -237,7 +233,7 @@ func ended(t server.Task) (out []Event) {
 
 // folding returns a fold for the log of a session, or of one of its threads.
 func (d *door) folding(id, child string) (server.Task, *Fold, error) {
-	_, k, err := objectOf[keptSession](d, ofSession, id)
+	_, k, err := objectOf[keptSession](d.Object, ofSession, id)
 	if err != nil {
 		return server.Task{}, nil, err
 	}
@@ -308,19 +304,12 @@ func (d *door) loaded(id string, events []Event) []Event {
 			if b.Source == nil || b.Source.digest == "" || len(b.Source.Data) > 0 {
 				continue
 			}
-			b.Source.Data, _ = d.blob(id, b.Source.digest) // a missing one is empty
+			if t, err := d.Find(id); err == nil {
+				b.Source.Data, _ = d.Blob(t.Session, b.Source.digest) // a missing one is empty
+			}
 		}
 	}
 	return events
-}
-
-// blob reads a blob of a session.
-func (d *door) blob(id, name string) ([]byte, error) {
-	t, err := d.Find(id)
-	if err != nil {
-		return nil, err
-	}
-	return d.Blob(t.Session, name)
 }
 
 // streamEvents streams events: those after the id in Last-Event-ID, or new ones.
@@ -419,7 +408,7 @@ func (s *stream) give(id string, e Event) error {
 // end tells the client why no more events come, unless the client has disconnected.
 func (s *stream) end() {
 	t, missed := s.Find(s.id)
-	_, _, known := objectOf[keptSession](s.door, ofSession, s.id)
+	_, _, known := objectOf[keptSession](s.Object, ofSession, s.id)
 	switch {
 	case s.Err() != nil || missed != nil || !s.Known():
 	case known != nil:

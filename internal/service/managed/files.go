@@ -95,10 +95,8 @@ func (d *door) upload() (any, error) {
 		k.Expires = time.Now().Add(time.Duration(n) * time.Second)
 	}
 	request := []any{k.Name, k.Type, said, tool.Digest(f.Data)}
-	var o server.Object
-	err = d.Store(f.Data, func(content server.Content) error {
-		o, err = d.MakeWith(ofFile, "file_", request, func(e *server.Edit, id string) error { return e.Put(ofFile, id, d.Tenant(), k, content) })
-		return err
+	o, err := d.MakeStored(ofFile, "file_", request, f.Data, func(e *server.Edit, id string, content server.Content) error {
+		return e.Put(ofFile, id, d.Tenant(), k, content)
 	})
 	if err != nil {
 		return nil, err
@@ -108,7 +106,7 @@ func (d *door) upload() (any, error) {
 
 // found returns a file that has not expired. An expired one is removed.
 func (d *door) found(id string) (server.Object, keptFile, error) {
-	o, k, err := objectOf[keptFile](d, ofFile, id)
+	o, k, err := objectOf[keptFile](d.Object, ofFile, id)
 	if err == nil && !k.Expires.IsZero() && time.Now().After(k.Expires) {
 		if _, err := gone(d, ofFile, id, ""); err != nil {
 			return o, k, err
@@ -146,7 +144,7 @@ func (d *door) files() (any, error) {
 		has, both := d.filesOf(scope.ID), wanted
 		wanted = func(id string) bool { return has[id] && both(id) }
 	}
-	all := slices.DeleteFunc(entries[keptFile](d, ofFile), func(e entry[keptFile]) bool {
+	all := slices.DeleteFunc(newest[keptFile](d, ofFile), func(e entry[keptFile]) bool {
 		if !wanted(e.ID) {
 			return true
 		}

@@ -113,7 +113,7 @@ func (d *door) fit(k keptSession, inputs []input) error {
 
 // holds returns an error if a grant does not let its holder work for a session.
 func (d *door) holds(g *server.Grant, session string) error {
-	_, k, err := objectOf[keptWork](d, g.Of, g.ID)
+	_, k, err := objectOf[keptWork](d.Object, g.Of, g.ID)
 	switch {
 	case err != nil || k.Nth != g.Nth || !k.Stopped.IsZero():
 		return server.Forbidden("the lease is lost: another worker has the item, or it is stopped")
@@ -213,14 +213,6 @@ func (e endpoint) by(who guests) endpoint {
 	return e
 }
 
-// role returns the role for visitors that are not guests.
-func (e endpoint) role() server.Role {
-	if e.method == http.MethodGet {
-		return server.Viewer
-	}
-	return server.Operator
-}
-
 // may returns an error if the visitor may not call the endpoint.
 func (d *door) may(e endpoint) error {
 	g := d.Grant()
@@ -228,7 +220,10 @@ func (d *door) may(e endpoint) error {
 	case e.who == holders && g != nil:
 		return d.holds(g, d.r.PathValue("id"))
 	case e.who == holders || e.who == "":
-		return d.Needs(e.role())
+		if e.method == http.MethodGet {
+			return d.Needs(server.Viewer)
+		}
+		return d.Needs(server.Operator)
 	case g != nil && g.ID != d.r.PathValue("work"):
 		return missing("work", d.r.PathValue("work"))
 	}

@@ -72,7 +72,7 @@ func (d *door) rest() error {
 }
 
 func (d *door) sayInitial(id string) error {
-	_, k, err := objectOf[keptSession](d, ofSession, id)
+	_, k, err := objectOf[keptSession](d.Object, ofSession, id)
 	if err != nil || len(k.Initial) == 0 {
 		return err
 	}

@@ -1,8 +1,11 @@
 package managed
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"strings"
 
 	"github.com/inspan/inspan/internal/service/server"
 	"github.com/inspan/inspan/internal/view/words"
@@ -118,11 +121,7 @@ func (d *door) input(at, kind string, raw []byte) (in input, err error) {
 		if err := strict(raw, &m); err != nil {
 			return in, server.Within(at, err)
 		}
-		if m.ID == "" {
-			return in, invalid(at+".custom_tool_use_id", "it is missing", "the id of the agent.custom_tool_use")
-		}
-		in.question, in.failed = m.ID, m.Failed != nil && *m.Failed
-		in.parts, err = d.parts(at+".content", m.Content, false)
+		return d.result(at, ".custom_tool_use_id", "agent.custom_tool_use", toolResult(m))
 	case "user.define_outcome":
 		in.outcome, err = d.wanted(at, raw)
 	case resultType:
@@ -135,15 +134,28 @@ func (d *door) input(at, kind string, raw []byte) (in input, err error) {
 		if err := strict(raw, &m); err != nil {
 			return in, server.Within(at, err)
 		}
-		if m.ID == "" {
-			return in, invalid(at+".tool_use_id", "it is missing", "the id of the agent.tool_use")
-		}
-		in.question, in.failed = m.ID, m.Failed != nil && *m.Failed
-		in.parts, err = d.parts(at+".content", m.Content, false)
+		return d.result(at, ".tool_use_id", "agent.tool_use", toolResult(m))
 	default:
 		err = invalid(at+".type", fmt.Sprintf("it is %q", words.OneLine(kind, 40)), "user.message, user.interrupt, user.tool_confirmation, "+
 			"user.custom_tool_result, user.tool_result, user.define_outcome or system.message")
 	}
+	return in, err
+}
+
+// toolResult is the result of a call that a client or a worker has made.
+type toolResult struct {
+	Type, ID string
+	Failed   *bool
+	Content  []content
+}
+
+// result reads the result of the call of an event, whose id is in a field.
+func (d *door) result(at, field, event string, m toolResult) (in input, err error) {
+	if m.ID == "" {
+		return in, invalid(at+field, "it is missing", "the id of the "+event)
+	}
+	in.question, in.failed = m.ID, m.Failed != nil && *m.Failed
+	in.parts, err = d.parts(at+".content", m.Content, false)
 	return in, err
 }
 
@@ -179,4 +191,45 @@ func (d *door) parts(field string, list []content, pictures bool) (out llm.Parts
 		return nil, invalid(field, fmt.Sprintf("its text has %d bytes", size), fmt.Sprintf("at most %d", mostContent))
 	}
 	return out, nil
+}
+
+// image reads an image of a request.
+func (d *door) image(field string, s *where) (llm.Part, error) {
+	if s.Type != "base64" {
+		return nil, unserved(field+".type", "images by "+s.Type+"; use base64")
+	}
+	raw, err := base64.StdEncoding.DecodeString(s.Data)
+	switch {
+	case err != nil || len(raw) == 0:
+		return nil, invalid(field+".data", "it is not base64", "the bytes of the image in base64")
+	case len(raw) > mostImage:
+		return nil, invalid(field+".data", fmt.Sprintf("it has %d bytes", len(raw)), fmt.Sprintf("at most %d", mostImage))
+	}
+	switch s.MediaType {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+	default:
+		return nil, invalid(field+".media_type", fmt.Sprintf("it is %q", s.MediaType), "image/png, image/jpeg, image/gif or image/webp")
+	}
+	if is := http.DetectContentType(raw); is != s.MediaType {
+		return nil, invalid(field+".media_type", "the bytes are "+is, is)
+	}
+	return llm.Image{MediaType: s.MediaType, Data: raw}, nil
+}
+
+// document reads a document, which the model gets as text.
+func (d *door) document(at string, c content) (llm.Part, error) {
+	s := c.Source
+	if s.Type != "text" {
+		return nil, unserved(at+".source.type", "documents by "+s.Type+"; use plain text")
+	}
+	if s.MediaType != "text/plain" {
+		return nil, invalid(at+".source.media_type", fmt.Sprintf("it is %q", s.MediaType), "text/plain")
+	}
+	var head strings.Builder
+	for name, text := range map[string]string{"title": c.Title, "context": c.Context} {
+		if text != "" {
+			fmt.Fprintf(&head, " %s=%q", name, text)
+		}
+	}
+	return llm.Text{Text: "<document" + head.String() + ">\n" + s.Data + "\n</document>"}, nil
 }

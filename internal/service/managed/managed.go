@@ -9,7 +9,7 @@
 //	threads.go      sessions of subagents
 //	outcomes.go     goals of a session, and their grading
 //	initial.go      the first inputs of a session
-//	deployments.go  scheduled sessions; schedule.go the times, runs.go the runs
+//	deployments.go  scheduled sessions; runs.go their runs
 //	memorystores.go the memory of agents: memories.go changes it, and memorywire.go shows it to
 //	                clients; memorytool.go is how an agent reads and writes it
 //	resources.go    resources of a session; mounts.go puts them into the workspace
@@ -19,8 +19,7 @@
 //	work.go         sessions that work on workers: the queue and its leases; crew.go fills it,
 //	                handed.go has the tools of workers and their permissions, worker.go is a worker
 //	webhooks.go     the server's webhooks on this wire; news.go their events
-//	pages.go        lists, page by page
-//	whose.go        the agent and environment that own an object
+//	kinds.go        objects in the book; pages.go lists them, page by page
 //
 // Objects are stored in the server's book, and events in the session's log. The door stores nothing of its own.
 package managed
@@ -43,22 +42,61 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// handle adds the endpoints to a mux.
-func handle(s *server.Server, k *secrets, mux *http.ServeMux) {
-	dues, c := newAgenda(s), newCrew(s)
-	for _, e := range endpoints(dues) {
-		mux.HandleFunc(e.method+" /v1/"+e.path, func(w http.ResponseWriter, r *http.Request) { serve(c, k, e, w, r) })
-	}
-	tendAll(s)
-	k.tend()
-	s.Go(dues.follow)
-	s.Go(c.follow)
-	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
-		server.RefuseWith(w, &server.Problem{
-			Status: http.StatusNotFound, Type: "not_found_error",
-			Message: fmt.Sprintf("no endpoint %s %s; docs/MANAGED.md lists those that are served", r.Method, words.OneLine(r.URL.Path, 200)),
+// Join adds the endpoints of this door to a server before its start. It also gives the server's tasks the
+// resources of sessions, and its webhooks the events of this door.
+func Join(s *server.Server) {
+	k := &secrets{s: s}
+	s.Forms = append(s.Forms, "/v1/files", "/v1/skills", "/v1/skills/*/versions")
+	s.Equip, s.Furnish = k.equip, k.furnish
+	s.Tells, s.Tellable, s.Whose = news, newsworthy(), whose
+	s.Also = func(mux *http.ServeMux) {
+		dues, c := &agenda{s, make(chan struct{}, 1)}, &crew{Server: s, polled: map[[2]string]time.Time{}}
+		for _, e := range endpoints(dues) {
+			mux.HandleFunc(e.method+" /v1/"+e.path, func(w http.ResponseWriter, r *http.Request) { serve(c, k, e, w, r) })
+		}
+		tendAll(s)
+		k.tend()
+		s.Go(dues.follow)
+		s.Go(c.follow)
+		mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
+			server.RefuseWith(w, &server.Problem{
+				Status: http.StatusNotFound, Type: "not_found_error",
+				Message: fmt.Sprintf("no endpoint %s %s; docs/MANAGED.md lists those that are served", r.Method, words.OneLine(r.URL.Path, 200)),
+			})
 		})
-	})
+	}
+}
+
+// whose returns the agent and environment that own an object. Agents, environments and deployments can be
+// changed only by unconfined visitors. Kinds that are not named here belong to the whole tenant: confined
+// visitors don't see them.
+func whose(of, id string, value json.RawMessage) server.Place {
+	kind, at, _ := strings.Cut(of, ":")
+	switch kind {
+	case ofAgent:
+		return server.Place{Agent: id, Environment: server.Everybody, Fixed: true}
+	case ofEnvironment: // a session needs one
+		return server.Place{Agent: server.Everybody, Environment: id, Fixed: true}
+	case ofSession:
+		var k keptSession
+		_ = json.Unmarshal(value, &k) // we wrote it, like the next ones
+		return server.Place{Agent: k.Agent.ID, Environment: k.Environment}
+	case ofDeployment:
+		var k keptDeployment
+		_ = json.Unmarshal(value, &k)
+		return server.Place{Agent: k.Agent.ID, Environment: k.Environment, Fixed: true}
+	case ofRun:
+		var k keptRun
+		_ = json.Unmarshal(value, &k)
+		return server.Place{Agent: k.Agent.ID}
+	case strings.TrimSuffix(ofWork(""), ":"):
+		var k keptWork
+		_ = json.Unmarshal(value, &k)
+		return server.Place{Task: k.Session, Environment: at}
+	case ofFile:
+		return server.Place{Private: true}
+	}
+	return server.Place{}
 }
 
 // endpoints returns all endpoints.
@@ -357,97 +395,4 @@ func when(t time.Time) *string {
 	}
 	text := stamp(t)
 	return &text
-}
-
-// dates are when an object was last changed and archived, as stored in the book; zero means never.
-type dates struct {
-	Updated  time.Time `json:"updated,omitzero"`
-	Archived time.Time `json:"archived,omitzero"`
-}
-
-func (t dates) isArchived() bool { return !t.Archived.IsZero() }
-
-// stamps returns the times of an object as clients see them.
-func (t dates) stamps(o server.Object) (created, updated string, archived *string) {
-	created = stamp(o.Created)
-	if updated = created; !t.Updated.IsZero() {
-		updated = stamp(t.Updated)
-	}
-	return created, updated, when(t.Archived)
-}
-
-// entry is an object of a kind, with its value decoded.
-type entry[T any] struct {
-	server.Object
-	kept T
-}
-
-// entries returns the objects of a kind, newest first.
-func entries[T any](d *door, of string) (out []entry[T]) {
-	for _, o := range slices.Backward(d.Objects(of)) {
-		if e := (entry[T]{Object: o}); json.Unmarshal(o.Value, &e.kept) == nil {
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
-// listed returns the objects of a kind that match the common list parameters, newest first.
-func listed[T interface{ isArchived() bool }](d *door, of string) ([]entry[T], error) {
-	within, err := d.within()
-	if err != nil {
-		return nil, err
-	}
-	archived, err := d.flag("include_archived")
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(entries[T](d, of), func(e entry[T]) bool {
-		return !within(e.Created) || !archived && e.kept.isArchived()
-	}), nil
-}
-
-// keptAs returns an object of a kind as it is stored.
-func (d *door) keptAs(of, id string) (server.Object, error) {
-	o, err := d.Object(of, id)
-	if err != nil {
-		kind, _, _ := strings.Cut(strings.TrimPrefix(of, "managed."), ":")
-		return o, missing(strings.ReplaceAll(kind, "_", " "), id)
-	}
-	return o, nil
-}
-
-// objectOf returns an object of a kind, with its value decoded.
-func objectOf[T any](d *door, of, id string) (server.Object, T, error) {
-	var v T
-	o, err := d.keptAs(of, id)
-	if err != nil {
-		return o, v, err
-	}
-	return o, v, json.Unmarshal(o.Value, &v)
-}
-
-// changed returns an object after f has changed it.
-func changed[T any](d *door, of, id string, f func(*T) error) (server.Object, T, error) {
-	var v T
-	if _, err := d.keptAs(of, id); err != nil {
-		return server.Object{}, v, err
-	}
-	o, err := d.Change(of, id, func(o server.Object) (any, error) {
-		v = *new(T)
-		if err := json.Unmarshal(o.Value, &v); err != nil {
-			return nil, err
-		}
-		return &v, f(&v)
-	})
-	return o, v, err
-}
-
-// gone removes an object.
-func gone(d *door, of, id, kind string) (any, error) {
-	if _, err := d.keptAs(of, id); err != nil {
-		return nil, err
-	}
-	_, err := d.Change(of, id, func(server.Object) (any, error) { return nil, nil })
-	return map[string]any{"id": id, "type": kind}, err
 }

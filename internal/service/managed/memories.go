@@ -75,18 +75,11 @@ type memories struct {
 
 // open fails if the store is missing, or, for changes, archived.
 func (m memories) open(e *server.Edit) (server.Object, error) {
-	o, err := e.Object(ofMemoryStore, m.store)
-	if err != nil {
-		return o, missing("memory store", m.store)
+	o, k, err := objectOf[keptMemoryStore](e.Object, ofMemoryStore, m.store)
+	if err == nil && k.isArchived() {
+		err = conflict("memory store %s is archived", m.store)
 	}
-	var k keptMemoryStore
-	if err := json.Unmarshal(o.Value, &k); err != nil {
-		return o, err
-	}
-	if !k.Archived.IsZero() {
-		return o, conflict("memory store %s is archived", m.store)
-	}
-	return o, nil
+	return o, err
 }
 
 // readMemory decodes a memory from the book.
@@ -130,24 +123,20 @@ func (m memories) createMemory(path, content string, said any) (o server.Object,
 	if err := errors.Join(checkMemoryPath(path), checkMemory(content)); err != nil {
 		return o, err
 	}
-	err = m.Store([]byte(content), func(stored server.Content) error {
-		o, err = m.MakeWith(ofMemory(m.store), "mem_", said, func(e *server.Edit, id string) error {
-			store, err := m.open(e)
-			if err != nil {
-				return err
-			}
-			all := readMemories(e.Objects(ofMemory(m.store)))
-			if _, there := at(all, path); there {
-				return conflict("there is a memory at %s", path)
-			}
-			if len(all) >= mostMemories {
-				return conflict("the store has %d memories, and can't have more", len(all))
-			}
-			return m.put(e, store, id, createdMemory, keptMemory{Path: path, Digest: digestOf(content), Size: stored.Size}, stored)
-		})
-		return err
+	return m.MakeStored(ofMemory(m.store), "mem_", said, []byte(content), func(e *server.Edit, id string, stored server.Content) error {
+		store, err := m.open(e)
+		if err != nil {
+			return err
+		}
+		all := readMemories(e.Objects(ofMemory(m.store)))
+		if _, there := at(all, path); there {
+			return conflict("there is a memory at %s", path)
+		}
+		if len(all) >= mostMemories {
+			return conflict("the store has %d memories, and can't have more", len(all))
+		}
+		return m.put(e, store, id, createdMemory, keptMemory{Path: path, Digest: digestOf(content), Size: stored.Size}, stored)
 	})
-	return o, err
 }
 
 // change changes a memory's text, path or both; nil means unchanged. Expected is its required digest; empty means

@@ -18,14 +18,23 @@ const (
 )
 
 func memoryStoreEndpoints() []endpoint {
-	return []endpoint{
-		post("memory_stores", (*door).makeMemoryStore),
-		get("memory_stores", (*door).memoryStores, "limit", "page", "include_archived", "created_at[gte]", "created_at[lte]"),
-		get("memory_stores/{id}", (*door).memoryStore),
-		post("memory_stores/{id}", (*door).updateMemoryStore),
-		act("memory_stores/{id}/archive", (*door).archiveMemoryStore),
-		del("memory_stores/{id}", (*door).deleteMemoryStore),
-	}
+	k := kind[keptMemoryStore, memoryStore]{ofMemoryStore, "memstore_", func(_ *door, o server.Object, k keptMemoryStore) (memoryStore, error) {
+		m := k.memoryStore
+		m.ID, m.Type = o.ID, "memory_store"
+		m.CreatedAt, m.UpdatedAt, m.ArchivedAt = k.stamps(o)
+		return m, nil
+	}}
+	return append(crud[memoryStoreFields]("memory_stores", k, "created_at[gte]", "created_at[lte]"),
+		act("memory_stores/{id}/archive", func(d *door) (any, error) {
+			return k.change(d, func(k *keptMemoryStore) error {
+				if !k.isArchived() {
+					k.Archived = time.Now()
+					k.Updated = k.Archived
+				}
+				return nil
+			})
+		}),
+		del("memory_stores/{id}", (*door).deleteMemoryStore))
 }
 
 // memoryStore is a store as clients see it.
@@ -54,7 +63,8 @@ type memoryStoreFields struct {
 }
 
 // onto applies a request to a store.
-func (f memoryStoreFields) onto(m *memoryStore) error {
+func (f memoryStoreFields) onto(_ *door, k *keptMemoryStore) error {
+	m := &k.memoryStore
 	f.Name.onto(&m.Name)
 	f.Description.onto(&m.Description)
 	m.Metadata = patched(m.Metadata, f.Metadata.value)
@@ -67,88 +77,13 @@ func (f memoryStoreFields) onto(m *memoryStore) error {
 	return checkMetadata(m.Metadata)
 }
 
-// shown returns a store as clients see it.
-func (k keptMemoryStore) shown(o server.Object) memoryStore {
-	m := k.memoryStore
-	m.ID, m.Type = o.ID, "memory_store"
-	m.CreatedAt, m.UpdatedAt, m.ArchivedAt = k.stamps(o)
-	return m
-}
-
-func (d *door) makeMemoryStore() (any, error) {
-	var in memoryStoreFields
-	raw, err := d.read(&in)
-	if err != nil {
-		return nil, err
-	}
-	var k keptMemoryStore
-	if err := in.onto(&k.memoryStore); err != nil {
-		return nil, err
-	}
-	o, err := d.Make(ofMemoryStore, "memstore_", k, fixed(raw))
-	if err != nil {
-		return nil, err
-	}
-	return d.shownMemoryStore(o.ID)
-}
-
-func (d *door) shownMemoryStore(id string) (any, error) {
-	o, k, err := objectOf[keptMemoryStore](d, ofMemoryStore, id)
-	if err != nil {
-		return nil, err
-	}
-	return k.shown(o), nil
-}
-
-func (d *door) memoryStore() (any, error) { return d.shownMemoryStore(d.r.PathValue("id")) }
-
-func (d *door) memoryStores() (any, error) {
-	all, err := listed[keptMemoryStore](d, ofMemoryStore)
-	if err != nil {
-		return nil, err
-	}
-	return shownPage(d, all, 100, func(e entry[keptMemoryStore]) (memoryStore, error) { return e.kept.shown(e.Object), nil })
-}
-
-func (d *door) updateMemoryStore() (any, error) {
-	var in memoryStoreFields
-	if _, err := d.read(&in); err != nil {
-		return nil, err
-	}
-	return d.changeMemoryStore(func(k *keptMemoryStore) error {
-		if !k.Archived.IsZero() {
-			return conflict("the memory store is archived")
-		}
-		k.Updated = time.Now()
-		return in.onto(&k.memoryStore)
-	})
-}
-
-func (d *door) archiveMemoryStore() (any, error) {
-	return d.changeMemoryStore(func(k *keptMemoryStore) error {
-		if k.Archived.IsZero() {
-			k.Archived = time.Now()
-			k.Updated = k.Archived
-		}
-		return nil
-	})
-}
-
-func (d *door) changeMemoryStore(f func(*keptMemoryStore) error) (any, error) {
-	o, k, err := changed(d, ofMemoryStore, d.r.PathValue("id"), f)
-	if err != nil {
-		return nil, err
-	}
-	return k.shown(o), nil
-}
-
 // deleteMemoryStore deletes a store with all its memories and versions.
 func (d *door) deleteMemoryStore() (any, error) {
 	id := d.r.PathValue("id")
-	if _, _, err := objectOf[keptMemoryStore](d, ofMemoryStore, id); err != nil {
-		return nil, err
-	}
 	err := d.Edit(func(e *server.Edit) error {
+		if _, _, err := objectOf[keptMemoryStore](e.Object, ofMemoryStore, id); err != nil {
+			return err
+		}
 		for _, of := range []string{ofMemory(id), ofMemoryVersion(id)} {
 			for _, o := range e.Objects(of) {
 				e.Remove(of, o.ID)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/service/server"
 	"github.com/inspan/inspan/internal/view/words"
 )
@@ -67,7 +68,7 @@ type versionView struct {
 // memoriesOf returns the memories of the store that the request names.
 func (d *door) memoriesOf() (memories, error) {
 	id := d.r.PathValue("store")
-	_, _, err := objectOf[keptMemoryStore](d, ofMemoryStore, id)
+	_, _, err := objectOf[keptMemoryStore](d.Object, ofMemoryStore, id)
 	return memories{d.Visit, id, d.actor()}, err
 }
 
@@ -169,7 +170,7 @@ func (d *door) updateMemory() (any, error) {
 		if p.Type != "content_sha256" {
 			return nil, invalid("precondition.type", fmt.Sprintf("it is %q", words.OneLine(p.Type, 40)), "content_sha256")
 		}
-		if expected = p.Digest; !isDigest(expected) {
+		if expected = p.Digest; !keep.IsDigest(expected) {
 			return nil, invalid("precondition.content_sha256", "it is not a digest", "64 lowercase hexadecimal digits")
 		}
 	}
@@ -180,18 +181,13 @@ func (d *door) updateMemory() (any, error) {
 	return m.answer(id, full)
 }
 
-func isDigest(text string) bool { return len(text) == 64 && isHex(text) }
-
-// isHex reports whether a text has hexadecimal digits only.
-func isHex(text string) bool { return strings.Trim(text, "0123456789abcdef") == "" }
-
 func (d *door) deleteMemory() (any, error) {
 	m, err := d.memoriesOf()
 	if err != nil {
 		return nil, err
 	}
 	expected := d.query.Get("expected_content_sha256")
-	if expected != "" && !isDigest(expected) {
+	if expected != "" && !keep.IsDigest(expected) {
 		return nil, invalid("expected_content_sha256", "it is not a digest", "64 lowercase hexadecimal digits")
 	}
 	id := d.r.PathValue("id")
@@ -342,12 +338,8 @@ func (d *door) redactMemoryVersion() (any, error) {
 	}
 	id := d.r.PathValue("id")
 	err = d.Edit(func(e *server.Edit) error {
-		o, err := e.Object(ofMemoryVersion(m.store), id)
-		if err != nil {
-			return missing("memory version", id)
-		}
-		var k keptVersion
-		if err := json.Unmarshal(o.Value, &k); err != nil || !k.Redacted.IsZero() {
+		o, k, err := objectOf[keptVersion](e.Object, ofMemoryVersion(m.store), id)
+		if err != nil || !k.Redacted.IsZero() {
 			return err
 		}
 		if now, err := e.Object(ofMemory(m.store), k.Memory); err == nil {

@@ -68,7 +68,7 @@ func (d *door) repositoryResource(at string, in newResource) (resource, error) {
 	if c := in.Checkout; c != nil {
 		switch {
 		case c.Type == branchCheckout && c.Name != "" && c.SHA == "":
-		case c.Type == commitCheckout && c.Name == "" && isHex(c.SHA) && len(c.SHA) >= 7 && len(c.SHA) <= 64:
+		case c.Type == commitCheckout && c.Name == "" && strings.Trim(c.SHA, "0123456789abcdef") == "" && len(c.SHA) >= 7 && len(c.SHA) <= 64:
 		default:
 			return r, invalid(at+".checkout", "it is neither a branch nor a commit",
 				`{"type": "branch", "name": "main"} or {"type": "commit", "sha": "7 to 64 hexadecimal digits"}`)
@@ -202,18 +202,6 @@ func sessionOf(v *server.Visit, task string) (k keptSession, is bool, err error)
 	return k, true, json.Unmarshal(o.Value, &k)
 }
 
-// keepTokens stores the tokens of repositories until these are cloned.
-func (d *door) keepTokens(list []resource) error {
-	for _, r := range list {
-		if r.Secret {
-			if err := d.KeepSecret(d, r.secretName(), r.token); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // forgetTokens removes the tokens of a session when it has its workspace, or is over.
 func (k *secrets) forgetTokens(ctx context.Context, id string) {
 	v, err := k.s.For(ctx, id, "")
@@ -225,18 +213,14 @@ func (k *secrets) forgetTokens(ctx context.Context, id string) {
 		return // the server ends; the next one continues
 	}
 	var names []string
-	_, err = v.Change(ofSession, id, func(o server.Object) (any, error) {
-		var s keptSession
-		if err := json.Unmarshal(o.Value, &s); err != nil {
-			return nil, err
-		}
+	_, _, err = changed(&door{Visit: v}, ofSession, id, func(s *keptSession) error {
 		for i := range s.Resources {
 			if s.Resources[i].Secret {
 				names = append(names, s.Resources[i].secretName())
 				s.Resources[i].Secret = false
 			}
 		}
-		return s, nil
+		return nil
 	})
 	if err == nil {
 		for _, name := range names {

@@ -226,16 +226,15 @@ func (d *door) define(id string, o Outcome, key string) (uint64, error) {
 // tendAll continues all current outcomes, and pending initial inputs of sessions.
 func tendAll(s *server.Server) {
 	s.Go(func(ctx context.Context) {
-		for _, o := range s.Self(ctx).Objects(ofSession) {
-			var k keptSession
+		for _, e := range entries[keptSession](s.Self(ctx).Objects, ofSession) {
 			switch {
-			case json.Unmarshal(o.Value, &k) != nil || !k.Archived.IsZero():
+			case e.kept.isArchived():
 				continue
-			case len(k.Initial) > 0:
-				begin(s, o.ID)
+			case len(e.kept.Initial) > 0:
+				begin(s, e.ID)
 			}
-			if k.Outcomes {
-				tend(s, o.ID)
+			if e.kept.Outcomes {
+				tend(s, e.ID)
 			}
 		}
 	})

@@ -163,11 +163,7 @@ func (r *renewal) Renew(ctx context.Context, s mcp.Server, refused mcp.Pass, cha
 }
 
 func (r *renewal) pass(ctx context.Context, s mcp.Server, f func(*oauth.Client, oauth.Account) (oauth.Pass, error)) (mcp.Pass, error) {
-	var k keptCredential
-	o, err := r.s.Self(ctx).Object(ofCredential(r.vault), r.cred)
-	if err == nil {
-		err = json.Unmarshal(o.Value, &k)
-	}
+	_, k, err := objectOf[keptCredential](r.s.Self(ctx).Object, ofCredential(r.vault), r.cred)
 	if err != nil || k.isArchived() || k.Refresh == nil {
 		return nil, fmt.Errorf("credential %s is archived or deleted", r.cred)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -149,15 +148,11 @@ func (d *door) resources(raw []json.RawMessage) (out []resource, err error) {
 // memoryResource reads a request for a memory store.
 func (d *door) memoryResource(at string, in newResource, others []resource) (resource, error) {
 	r := resource{Type: in.Type, Store: in.Store, Access: in.Access}
-	o, err := d.Own(ofMemoryStore, in.Store)
+	_, k, err := objectOf[keptMemoryStore](d.Own, ofMemoryStore, in.Store)
 	if err != nil {
-		return r, missing("memory store", in.Store)
-	}
-	var k keptMemoryStore
-	if err := json.Unmarshal(o.Value, &k); err != nil {
 		return r, err
 	}
-	if !k.Archived.IsZero() {
+	if k.isArchived() {
 		return r, conflict("%s: memory store %s is archived", at, in.Store)
 	}
 	switch r.Access {
@@ -204,16 +199,6 @@ func stores(list []resource) (out []resource) {
 		}
 	}
 	return out
-}
-
-// Join adds the endpoints of this door to a server before its start. It also gives the server's tasks the
-// resources of sessions, and its webhooks the events of this door.
-func Join(s *server.Server) {
-	k := &secrets{s: s}
-	s.Also = func(mux *http.ServeMux) { handle(s, k, mux) }
-	s.Forms = append(s.Forms, "/v1/files", "/v1/skills", "/v1/skills/*/versions")
-	s.Equip, s.Furnish = k.equip, k.furnish
-	s.Tells, s.Tellable, s.Whose = news, newsworthy(), whose
 }
 
 // equip gives the agent of a session the resources of that.

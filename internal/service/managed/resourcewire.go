@@ -33,7 +33,7 @@ func (d *door) resourceOf(k keptSession) (resource, error) {
 
 func (d *door) sessionAt() (string, keptSession, error) {
 	id := d.r.PathValue("session")
-	_, k, err := objectOf[keptSession](d, ofSession, id)
+	_, k, err := objectOf[keptSession](d.Object, ofSession, id)
 	return id, k, err
 }
 
@@ -118,7 +118,7 @@ func (d *door) addResource() (any, error) {
 		return nil, err
 	case r.Type != fileType:
 		return nil, unserved("type", "other resources than files for a session that is there")
-	case !k.Archived.IsZero():
+	case k.isArchived():
 		return nil, conflict("the session is archived")
 	case len(k.Resources) >= mostResources:
 		return nil, conflict("the session has %d resources, and can't have more", len(k.Resources))

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -43,11 +42,6 @@ const (
 	rejected      = "session_creation_rejected_error"
 )
 
-// pauses reports whether a scheduled run would fail again the next time.
-func (e *runError) pauses() bool {
-	return e != nil && slices.Contains([]string{agentArchived, envArchived, envNotFound}, e.Type)
-}
-
 // runView is a run as clients see it.
 type runView struct {
 	ID         string         `json:"id"`
@@ -60,15 +54,17 @@ type runView struct {
 	CreatedAt  string         `json:"created_at"`
 }
 
-func (k keptRun) shown(o server.Object) runView {
-	v := runView{
-		ID: o.ID, Type: "deployment_run", Deployment: k.Deployment, Agent: k.Agent, Session: orNull(k.Session), Error: k.Error,
-		Trigger: map[string]any{"type": k.trigger()}, CreatedAt: stamp(o.Created),
-	}
-	if !k.Due.IsZero() {
-		v.Trigger["scheduled_at"] = stamp(k.Due)
-	}
-	return v
+func runKind() kind[keptRun, runView] {
+	return kind[keptRun, runView]{ofRun, "drun_", func(_ *door, o server.Object, k keptRun) (runView, error) {
+		v := runView{
+			ID: o.ID, Type: "deployment_run", Deployment: k.Deployment, Agent: k.Agent, Session: orNull(k.Session), Error: k.Error,
+			Trigger: map[string]any{"type": k.trigger()}, CreatedAt: stamp(o.Created),
+		}
+		if !k.Due.IsZero() {
+			v.Trigger["scheduled_at"] = stamp(k.Due)
+		}
+		return v, nil
+	}}
 }
 
 func (k keptRun) trigger() string {
@@ -83,7 +79,7 @@ var errPassed = errors.New("its time has passed")
 
 // fire runs a deployment. Due is the scheduled time; zero means it was started by hand.
 func (d *door) fire(id, run string, due time.Time) error {
-	_, k, err := objectOf[keptDeployment](d, ofDeployment, id)
+	_, k, err := objectOf[keptDeployment](d.Object, ofDeployment, id)
 	if err != nil {
 		return err
 	}
@@ -95,23 +91,19 @@ func (d *door) fire(id, run string, due time.Time) error {
 		if _, err := e.Object(ofRun, run); err == nil {
 			return errPassed
 		}
-		var k keptDeployment // in its current state
-		o, err := e.Object(ofDeployment, id)
-		if err == nil {
-			err = json.Unmarshal(o.Value, &k)
-		}
+		o, k, err := objectOf[keptDeployment](e.Object, ofDeployment, id) // in its current state
 		if err != nil {
 			return err
 		}
 		if err := e.Put(ofRun, run, o.Tenant, keptRun{id, k.Agent, session, why, due}, server.Content{}); err != nil || due.IsZero() {
 			return err
 		}
-		if k.status() == paused || !k.Archived.IsZero() || !k.Since.Before(due) {
+		if k.status() == paused || k.isArchived() || !k.Since.Before(due) {
 			return errPassed
 		}
 		if k.Since = due; why == nil {
 			k.Ran = d.Clock.Now()
-		} else if why.pauses() {
+		} else if slices.Contains([]string{agentArchived, envArchived, envNotFound}, why.Type) { // the next one would fail too
 			k.Paused = &pause{"error", &pauseKind{why.Type}}
 		}
 		return e.Put(ofDeployment, id, o.Tenant, k, o.Content)
@@ -137,14 +129,14 @@ func (d *door) fire(id, run string, due time.Time) error {
 
 // launch returns the session of a run and its task, or why it can have none.
 func (k keptDeployment) launch(d *door, id string) (s keptSession, spec server.Spec, why *runError, err error) {
-	_, env, err := objectOf[keptEnvironment](d, ofEnvironment, k.Environment)
+	_, env, err := objectOf[keptEnvironment](d.Object, ofEnvironment, k.Environment)
 	if why = refusal(err); why != nil {
 		return s, spec, &runError{envNotFound, why.Message}, nil
 	}
 	switch {
 	case err != nil:
 		return s, spec, nil, err
-	case !env.Archived.IsZero():
+	case env.isArchived():
 		return s, spec, &runError{envArchived, "environment " + k.Environment + " is archived"}, nil
 	}
 	a, err := shownAgent(d, k.Agent.ID, k.Agent.Version)
@@ -176,11 +168,11 @@ func refusal(err error) *runError {
 
 func (d *door) runDeployment() (any, error) {
 	id := d.r.PathValue("id")
-	o, k, err := objectOf[keptDeployment](d, ofDeployment, id)
+	o, k, err := objectOf[keptDeployment](d.Object, ofDeployment, id)
 	if err != nil {
 		return nil, err
 	}
-	if !k.Archived.IsZero() {
+	if k.isArchived() {
 		return nil, conflict("the deployment is archived")
 	}
 	run := derived("drun_", id, d.Name(), cmp.Or(d.Key(), rand.Text()))
@@ -188,18 +180,8 @@ func (d *door) runDeployment() (any, error) {
 	if err := as.fire(id, run, time.Time{}); err != nil && !errors.Is(err, errPassed) {
 		return nil, err
 	}
-	return d.runOf(run)
+	return runKind().view(d, run)
 }
-
-func (d *door) runOf(id string) (any, error) {
-	o, k, err := objectOf[keptRun](d, ofRun, id)
-	if err != nil {
-		return nil, err
-	}
-	return k.shown(o), nil
-}
-
-func (d *door) run() (any, error) { return d.runOf(d.r.PathValue("id")) }
 
 func (d *door) runs() (any, error) {
 	within, err := d.within()
@@ -215,12 +197,12 @@ func (d *door) runs() (any, error) {
 		return nil, err
 	}
 	deployment := d.query.Get("deployment_id")
-	all := slices.DeleteFunc(entries[keptRun](d, ofRun), func(e entry[keptRun]) bool {
+	all := slices.DeleteFunc(newest[keptRun](d, ofRun), func(e entry[keptRun]) bool {
 		k := e.kept
 		return !within(e.Created) || deployment != "" && k.Deployment != deployment || trigger != "" && k.trigger() != trigger ||
 			d.query.Get("has_error") != "" && (k.Error != nil) != failed
 	})
-	return shownPage(d, all, 1000, func(e entry[keptRun]) (runView, error) { return e.kept.shown(e.Object), nil })
+	return runKind().page(d, all, 1000)
 }
 
 // agenda begins the runs that are due.
@@ -228,8 +210,6 @@ type agenda struct {
 	*server.Server
 	changed chan struct{} // has a token if the next time may have changed
 }
-
-func newAgenda(s *server.Server) *agenda { return &agenda{s, make(chan struct{}, 1)} }
 
 // look makes follow check when the next run is due.
 func (a *agenda) look() {
@@ -261,9 +241,9 @@ func (a *agenda) follow(ctx context.Context) {
 func (a *agenda) begin(ctx context.Context) time.Time {
 	now := a.Clock.Now()
 	next := now.Add(farAhead)
-	for _, o := range a.Self(ctx).Objects(ofDeployment) {
-		var k keptDeployment
-		if json.Unmarshal(o.Value, &k) != nil || k.Schedule == nil || k.Paused != nil || !k.Archived.IsZero() {
+	for _, e := range entries[keptDeployment](a.Self(ctx).Objects, ofDeployment) {
+		o, k := e.Object, e.kept
+		if k.Schedule == nil || k.Paused != nil || k.isArchived() {
 			continue
 		}
 		t, err := k.Schedule.read()

@@ -2,7 +2,6 @@ package managed
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,19 +21,15 @@ type secrets struct{ s *server.Server }
 // sweep removes secrets without an owner, which a crash has left.
 func (k *secrets) sweep(ctx context.Context) error {
 	v, used := k.s.Self(ctx), map[string]bool{}
-	for _, o := range v.Objects(ofSession) {
-		var s keptSession
-		if json.Unmarshal(o.Value, &s) == nil {
-			for _, r := range s.Resources {
-				used[r.secretName()] = r.Secret
-			}
+	for _, s := range entries[keptSession](v.Objects, ofSession) {
+		for _, r := range s.kept.Resources {
+			used[r.secretName()] = r.Secret
 		}
 	}
 	for _, o := range v.Objects(ofVault) {
-		for _, c := range v.Objects(ofCredential(o.ID)) {
-			var kept keptCredential
-			if json.Unmarshal(c.Value, &kept) == nil && kept.Archived.IsZero() {
-				used[secretOfCredential+kept.Secret] = true
+		for _, c := range entries[keptCredential](v.Objects, ofCredential(o.ID)) {
+			if !c.kept.isArchived() {
+				used[secretOfCredential+c.kept.Secret] = true
 			}
 		}
 	}
@@ -50,11 +45,8 @@ func (k *secrets) tend() {
 	if err := k.sweep(ctx); err != nil && k.s.Warn != nil {
 		k.s.Warn("can't remove unused secrets: " + err.Error())
 	}
-	for _, o := range k.s.Self(ctx).Objects(ofSession) {
-		var s keptSession
-		if json.Unmarshal(o.Value, &s) == nil {
-			k.settle(o.ID, s.Resources)
-		}
+	for _, s := range entries[keptSession](k.s.Self(ctx).Objects, ofSession) {
+		k.settle(s.ID, s.kept.Resources)
 	}
 }
 
@@ -107,9 +99,9 @@ func (k *secrets) authorize(v *server.Visit, task string, vaults []string, o *ap
 func (k *secrets) variables(v *server.Visit, vaults []string, o *app.Options) error {
 	seen := map[string]bool{}
 	for _, vault := range vaults {
-		for _, c := range v.Objects(ofCredential(vault)) {
-			var found keptCredential
-			if json.Unmarshal(c.Value, &found) != nil || found.Variable == nil || found.isArchived() || seen[found.Variable.Name] {
+		for _, c := range entries[keptCredential](v.Objects, ofCredential(vault)) {
+			found := c.kept
+			if found.Variable == nil || found.isArchived() || seen[found.Variable.Name] {
 				continue
 			}
 			value := ""
@@ -129,11 +121,11 @@ func (k *secrets) variables(v *server.Visit, vaults []string, o *app.Options) er
 // credentialFor returns the credential from vaults for a server. Without an id there is none.
 func credentialFor(v *server.Visit, vaults []string, address string) (vault, id string, found keptCredential) {
 	for _, vault := range vaults {
-		for _, o := range v.Objects(ofCredential(vault)) {
-			var k keptCredential
-			if json.Unmarshal(o.Value, &k) == nil && k.Archived.IsZero() && k.Variable == nil && sameServer(k.Server, address) &&
+		for _, e := range entries[keptCredential](v.Objects, ofCredential(vault)) {
+			k := e.kept
+			if !k.isArchived() && k.Variable == nil && sameServer(k.Server, address) &&
 				(k.Refresh != nil || k.Expires.IsZero() || time.Now().Before(k.Expires)) {
-				return vault, o.ID, k
+				return vault, e.ID, k
 			}
 		}
 	}

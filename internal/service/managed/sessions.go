@@ -166,8 +166,12 @@ func (d *door) makeSession() (any, error) {
 	if err := d.initial(in.Initial, "user.message", "user.define_outcome"); err != nil {
 		return nil, err
 	}
-	if err := d.keepTokens(k.Resources); err != nil {
-		return nil, err
+	for _, r := range k.Resources { // their tokens, until the repositories are cloned
+		if r.Secret {
+			if err := d.KeepSecret(d, r.secretName(), r.token); err != nil {
+				return nil, err
+			}
+		}
 	}
 	t, err := d.SubmitAs(ofSession, "sesn_", k, fixed(raw), spec, func(e *server.Edit, _ string) error { return k.placed(e) })
 	d.secrets.settle(t.ID, k.Resources)
@@ -190,11 +194,11 @@ func (in newSession) settle(d *door) (k keptSession, spec server.Spec, err error
 	if in.Environment == "" {
 		return k, spec, invalid("environment_id", "it is missing", "the id of an environment")
 	}
-	_, env, err := objectOf[keptEnvironment](d, ofEnvironment, in.Environment)
+	_, env, err := objectOf[keptEnvironment](d.Object, ofEnvironment, in.Environment)
 	if err != nil {
 		return k, spec, err
 	}
-	if !env.Archived.IsZero() {
+	if env.isArchived() {
 		return k, spec, conflict("environment %s is archived", in.Environment)
 	}
 	a, err := in.Agent.resolved(d)
@@ -252,7 +256,7 @@ func (k keptSession) equip(d *door, env keptEnvironment, spec *server.Spec) (err
 }
 
 func (d *door) session(id string) (sessionView, error) {
-	o, k, err := objectOf[keptSession](d, ofSession, id)
+	o, k, err := objectOf[keptSession](d.Object, ofSession, id)
 	if err != nil {
 		return sessionView{}, err
 	}
@@ -288,7 +292,7 @@ func (d *door) sessions() (any, error) {
 	for _, e := range all {
 		k := e.kept
 		if agent != "" && k.Agent.ID != agent || version != 0 && k.Agent.Version != version || deployment != "" && k.Deployment != deployment ||
-			!k.remembers(store) || len(wanted) > 0 && !slices.Contains(wanted, d.statusNow(e.ID)) {
+			store != "" && !slices.ContainsFunc(k.Resources, func(r resource) bool { return r.Store == store }) || len(wanted) > 0 && !slices.Contains(wanted, d.statusNow(e.ID)) {
 			continue
 		}
 		found = append(found, e)
@@ -298,11 +302,6 @@ func (d *door) sessions() (any, error) {
 		return nil, err
 	}
 	return viewed(list, func(e entry[keptSession]) (sessionView, error) { return d.shownSession(e.Object, e.kept) })
-}
-
-// remembers reports whether a session has a memory store; empty means any.
-func (k keptSession) remembers(store string) bool {
-	return store == "" || slices.ContainsFunc(k.Resources, func(r resource) bool { return r.Store == store })
 }
 
 // statusNow returns the status of a session; empty means unknown.
@@ -332,7 +331,7 @@ func (d *door) updateSession() (any, error) {
 		return nil, err
 	}
 	id := d.r.PathValue("id")
-	_, before, err := objectOf[keptSession](d, ofSession, id)
+	_, before, err := objectOf[keptSession](d.Object, ofSession, id)
 	switch {
 	case err != nil:
 		return nil, err
@@ -340,7 +339,7 @@ func (d *door) updateSession() (any, error) {
 		return nil, unserved("vault_ids", "other vaults for a session that is there")
 	case in.Budget.said:
 		return nil, unserved("budget", "another budget for a session that is there")
-	case !before.Archived.IsZero():
+	case before.isArchived():
 		return nil, conflict("the session is archived")
 	}
 	if err := bounded("title", in.Title.value, 0, 500); err != nil {
@@ -408,11 +407,14 @@ func (d *door) refit(id string, k keptSession, in sessionFields) (agent, error) 
 	if k.Agent = a.snapshot(); d.statusNow(id) == running {
 		return a, conflict("the session runs; its agent can be changed while it is idle")
 	}
-	_, env, err := objectOf[keptEnvironment](d, ofEnvironment, k.Environment)
+	_, env, err := objectOf[keptEnvironment](d.Object, ofEnvironment, k.Environment)
 	if err != nil {
 		return a, err
 	}
-	if err := d.hydrated(id); err != nil {
+	if _, err := d.Wait(id, func(t server.Task) bool { // a new session has no workspace yet
+		return !slices.Contains([]event.Stage{server.StageSubmitted, server.StageQueued, server.StageHydrating}, t.Stage) &&
+			(t.Stage != server.StageRunning || d.statusNow(id) == running)
+	}); err != nil {
 		return a, err
 	}
 	var fit error
@@ -423,28 +425,25 @@ func (d *door) refit(id string, k keptSession, in sessionFields) (agent, error) 
 	return k.Agent, err
 }
 
-// hydrated waits until a new session has its workspace.
-func (d *door) hydrated(id string) error {
-	_, err := d.Wait(id, func(t server.Task) bool {
-		return !slices.Contains([]event.Stage{server.StageSubmitted, server.StageQueued, server.StageHydrating}, t.Stage) &&
-			(t.Stage != server.StageRunning || d.statusNow(id) == running)
-	})
-	return err
+// restingSession returns the session that the request names, if it does not run.
+func (d *door) restingSession() (id string, err error) {
+	id = d.r.PathValue("id")
+	if _, _, err = objectOf[keptSession](d.Object, ofSession, id); err == nil && d.statusNow(id) == running {
+		err = conflict("the session runs; interrupt it first")
+	}
+	return id, err
 }
 
 func (d *door) archiveSession() (any, error) {
-	id := d.r.PathValue("id")
-	if _, _, err := objectOf[keptSession](d, ofSession, id); err != nil {
+	id, err := d.restingSession()
+	if err == nil {
+		_, err = d.Finish(id)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if d.statusNow(id) == running {
-		return nil, conflict("the session runs; interrupt it first")
-	}
-	if _, err := d.Finish(id); err != nil {
-		return nil, err
-	}
-	_, _, err := changed(d, ofSession, id, func(k *keptSession) error {
-		if k.Archived.IsZero() {
+	_, _, err = changed(d, ofSession, id, func(k *keptSession) error {
+		if !k.isArchived() {
 			k.Archived = time.Now()
 		}
 		return nil
@@ -457,14 +456,11 @@ func (d *door) archiveSession() (any, error) {
 
 // deleteSession ends a session, and hides it from all.
 func (d *door) deleteSession() (any, error) {
-	id := d.r.PathValue("id")
-	if _, _, err := objectOf[keptSession](d, ofSession, id); err != nil {
-		return nil, err
+	id, err := d.restingSession()
+	if err == nil {
+		_, err = d.Cancel(id)
 	}
-	if d.statusNow(id) == running {
-		return nil, conflict("the session runs; interrupt it first")
-	}
-	if _, err := d.Cancel(id); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return gone(d, ofSession, id, "session_deleted")

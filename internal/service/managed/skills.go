@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -41,10 +40,11 @@ func ofSkillVersion(id string) string { return "managed.skill_version:" + id }
 
 func skillEndpoints() []endpoint {
 	const one = "skills/{id}/versions/{version}"
+	k := skillKind()
 	return []endpoint{
 		post("skills", (*door).makeSkill),
 		get("skills", (*door).skills, "limit", "page", "source"),
-		get("skills/{id}", (*door).skill),
+		get("skills/{id}", k.read),
 		del("skills/{id}", (*door).deleteSkill),
 		post("skills/{id}/versions", (*door).makeSkillVersion),
 		get("skills/{id}/versions", (*door).skillVersions, "limit", "page"),
@@ -156,20 +156,13 @@ func zipped(top string, files map[string][]byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// shownSkill returns a skill as clients see it.
-func (d *door) shownSkill(id string) (any, error) {
-	o, k, err := objectOf[keptSkill](d, ofSkill, id)
-	if err != nil {
-		return nil, err
-	}
-	return k.shown(o), nil
-}
-
-func (k keptSkill) shown(o server.Object) map[string]any {
-	return map[string]any{
-		"id": o.ID, "type": "skill", "display_name": k.Title, "latest_version_id": k.Latest, "source": map[string]any{"type": customSkill},
-		"created_at": stamp(o.Created), "updated_at": stamp(o.Updated),
-	}
+func skillKind() kind[keptSkill, map[string]any] {
+	return kind[keptSkill, map[string]any]{ofSkill, "skill_", func(_ *door, o server.Object, k keptSkill) (map[string]any, error) {
+		return map[string]any{
+			"id": o.ID, "type": "skill", "display_name": k.Title, "latest_version_id": k.Latest, "source": map[string]any{"type": customSkill},
+			"created_at": stamp(o.Created), "updated_at": stamp(o.Updated),
+		}, nil
+	}}
 }
 
 func (d *door) makeSkill() (any, error) {
@@ -184,53 +177,42 @@ func (d *door) makeSkill() (any, error) {
 	if err := named("display_name", title, mostShown); err != nil {
 		return nil, err
 	}
-	var o server.Object
-	err = d.Store(f.zipped, func(content server.Content) error {
-		o, err = d.MakeWith(ofSkill, "skill_", []any{said, f.digest}, func(e *server.Edit, id string) error {
-			k := keptSkill{title, f.Name, versionPrefix + strings.ToLower(rand.Text())}
-			if err := e.Put(ofSkill, id, d.Tenant(), k, server.Content{}); err != nil {
-				return err
-			}
-			return e.Put(ofSkillVersion(id), k.Latest, d.Tenant(), keptSkillVersion{f.Name, f.Description}, content)
-		})
-		return err
+	o, err := d.MakeStored(ofSkill, "skill_", []any{said, f.digest}, f.zipped, func(e *server.Edit, id string, content server.Content) error {
+		k := keptSkill{title, f.Name, versionPrefix + strings.ToLower(rand.Text())}
+		if err := e.Put(ofSkill, id, d.Tenant(), k, server.Content{}); err != nil {
+			return err
+		}
+		return e.Put(ofSkillVersion(id), k.Latest, d.Tenant(), keptSkillVersion{f.Name, f.Description}, content)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return d.shownSkill(o.ID)
+	return skillKind().view(d, o.ID)
 }
 
 func (d *door) makeSkillVersion() (any, error) {
 	id := d.r.PathValue("id")
-	if _, _, err := objectOf[keptSkill](d, ofSkill, id); err != nil {
+	if _, _, err := objectOf[keptSkill](d.Object, ofSkill, id); err != nil {
 		return nil, err
 	}
 	f, _, err := d.skillForm()
 	if err != nil {
 		return nil, err
 	}
-	var o server.Object
-	err = d.Store(f.zipped, func(content server.Content) error {
-		o, err = d.MakeWith(ofSkillVersion(id), versionPrefix, []any{id, f.digest}, func(e *server.Edit, version string) error {
-			skill, err := e.Object(ofSkill, id)
-			if err != nil {
-				return missing("skill", id)
-			}
-			var k keptSkill
-			if err := json.Unmarshal(skill.Value, &k); err != nil {
-				return err
-			}
-			if k.Name != f.Name {
-				return invalid("files", "the skill is called "+f.Name, k.Name+", as it was at first")
-			}
-			k.Latest = version
-			if err := e.Put(ofSkillVersion(id), version, skill.Tenant, keptSkillVersion{f.Name, f.Description}, content); err != nil {
-				return err
-			}
-			return e.Put(ofSkill, id, skill.Tenant, k, server.Content{})
-		})
-		return err
+	request := []any{id, f.digest}
+	o, err := d.MakeStored(ofSkillVersion(id), versionPrefix, request, f.zipped, func(e *server.Edit, version string, content server.Content) error {
+		skill, k, err := objectOf[keptSkill](e.Object, ofSkill, id)
+		if err != nil {
+			return err
+		}
+		if k.Name != f.Name {
+			return invalid("files", "the skill is called "+f.Name, k.Name+", as it was at first")
+		}
+		k.Latest = version
+		if err := e.Put(ofSkillVersion(id), version, skill.Tenant, keptSkillVersion{f.Name, f.Description}, content); err != nil {
+			return err
+		}
+		return e.Put(ofSkill, id, skill.Tenant, k, server.Content{})
 	})
 	if err != nil {
 		return nil, err
@@ -238,27 +220,25 @@ func (d *door) makeSkillVersion() (any, error) {
 	return keptSkillVersion{f.Name, f.Description}.shown(id, o), nil
 }
 
-func (d *door) skill() (any, error) { return d.shownSkill(d.r.PathValue("id")) }
-
 func (d *door) skills() (any, error) {
 	source, err := d.choice("source", customSkill, "anthropic")
 	if err != nil {
 		return nil, err
 	}
-	all := entries[keptSkill](d, ofSkill)
+	all := newest[keptSkill](d, ofSkill)
 	if source == "anthropic" {
 		all = nil
 	}
-	return shownPage(d, all, 1000, func(e entry[keptSkill]) (map[string]any, error) { return e.kept.shown(e.Object), nil })
+	return skillKind().page(d, all, 1000)
 }
 
 // deleteSkill deletes a skill with all its versions.
 func (d *door) deleteSkill() (any, error) {
 	id := d.r.PathValue("id")
-	if _, _, err := objectOf[keptSkill](d, ofSkill, id); err != nil {
-		return nil, err
-	}
 	err := d.Edit(func(e *server.Edit) error {
+		if _, _, err := objectOf[keptSkill](e.Object, ofSkill, id); err != nil {
+			return err
+		}
 		for _, o := range e.Objects(ofSkillVersion(id)) {
 			e.Remove(ofSkillVersion(id), o.ID)
 		}
@@ -271,14 +251,14 @@ func (d *door) deleteSkill() (any, error) {
 // versionAt returns the version that the request names, or the latest.
 func (d *door) versionAt() (server.Object, keptSkillVersion, error) {
 	id, version := d.r.PathValue("id"), d.r.PathValue("version")
-	_, k, err := objectOf[keptSkill](d, ofSkill, id)
+	_, k, err := objectOf[keptSkill](d.Object, ofSkill, id)
 	if err != nil {
 		return server.Object{}, keptSkillVersion{}, err
 	}
 	if version == latest {
 		version = k.Latest
 	}
-	return objectOf[keptSkillVersion](d, ofSkillVersion(id), version)
+	return objectOf[keptSkillVersion](d.Object, ofSkillVersion(id), version)
 }
 
 func (k keptSkillVersion) shown(id string, o server.Object) map[string]any {
@@ -289,10 +269,10 @@ func (k keptSkillVersion) shown(id string, o server.Object) map[string]any {
 
 func (d *door) skillVersions() (any, error) {
 	id := d.r.PathValue("id")
-	if _, _, err := objectOf[keptSkill](d, ofSkill, id); err != nil {
+	if _, _, err := objectOf[keptSkill](d.Object, ofSkill, id); err != nil {
 		return nil, err
 	}
-	return shownPage(d, entries[keptSkillVersion](d, ofSkillVersion(id)), 1000, func(e entry[keptSkillVersion]) (map[string]any, error) {
+	return shownPage(d, newest[keptSkillVersion](d, ofSkillVersion(id)), 1000, func(e entry[keptSkillVersion]) (map[string]any, error) {
 		return e.kept.shown(id, e.Object), nil
 	})
 }
@@ -326,17 +306,13 @@ func (d *door) deleteSkillVersion() (any, error) {
 	}
 	id := d.r.PathValue("id")
 	err = d.Edit(func(e *server.Edit) error {
-		o, err := e.Object(ofSkill, id)
+		o, k, err := objectOf[keptSkill](e.Object, ofSkill, id)
 		if err != nil {
-			return missing("skill", id)
+			return err
 		}
 		others := slices.DeleteFunc(e.Objects(ofSkillVersion(id)), func(o server.Object) bool { return o.ID == gone.ID })
 		if len(others) == 0 {
 			return conflict("it is the only version; delete the skill")
-		}
-		var k keptSkill
-		if err := json.Unmarshal(o.Value, &k); err != nil {
-			return err
 		}
 		k.Latest = others[len(others)-1].ID
 		e.Remove(ofSkillVersion(id), gone.ID)
@@ -370,12 +346,8 @@ func (d *door) checkSkills(list []skillRef) ([]skillRef, error) {
 func (d *door) pinned(list []skillRef) ([]skillRef, error) {
 	out, names := []skillRef{}, map[string]bool{}
 	for i, r := range list {
-		o, err := d.Own(ofSkill, r.ID)
+		_, k, err := objectOf[keptSkill](d.Own, ofSkill, r.ID)
 		if err != nil {
-			return nil, missing("skill", r.ID)
-		}
-		var k keptSkill
-		if err := json.Unmarshal(o.Value, &k); err != nil {
 			return nil, err
 		}
 		if r.Version == latest {

@@ -43,7 +43,7 @@ func (d *door) allThreads(id string) ([]threadView, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, k, err := objectOf[keptSession](d, ofSession, id)
+	_, k, err := objectOf[keptSession](d.Object, ofSession, id)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package managed
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -14,14 +13,22 @@ const (
 )
 
 func vaultEndpoints() []endpoint {
-	return []endpoint{
-		post("vaults", (*door).makeVault),
-		get("vaults", (*door).vaults, "limit", "page", "include_archived"),
-		get("vaults/{id}", (*door).vault),
-		post("vaults/{id}", (*door).updateVault),
-		act("vaults/{id}/archive", func(d *door) (any, error) { return d.closeVault(false) }),
-		del("vaults/{id}", func(d *door) (any, error) { return d.closeVault(true) }),
-	}
+	k := kind[keptVault, vault]{ofVault, "vlt_", func(_ *door, o server.Object, k keptVault) (vault, error) {
+		v := k.vault
+		v.ID, v.Type = o.ID, "vault"
+		v.CreatedAt, v.UpdatedAt, v.ArchivedAt = k.stamps(o)
+		return v, nil
+	}}
+	return append(crud[vaultFields]("vaults", k),
+		act("vaults/{id}/archive", func(d *door) (any, error) {
+			if err := d.closeVault(false); err != nil {
+				return nil, err
+			}
+			return k.read(d)
+		}),
+		del("vaults/{id}", func(d *door) (any, error) {
+			return map[string]any{"id": d.r.PathValue("id"), "type": "vault_deleted"}, d.closeVault(true)
+		}))
 }
 
 // vault is a vault as clients see it.
@@ -49,7 +56,8 @@ type vaultFields struct {
 }
 
 // onto applies a request to a vault.
-func (f vaultFields) onto(v *vault) error {
+func (f vaultFields) onto(_ *door, k *keptVault) error {
+	v := &k.vault
 	f.Name.onto(&v.Name)
 	v.Metadata = patched(v.Metadata, f.Metadata.value)
 	if err := named("display_name", v.Name, mostShown); err != nil {
@@ -58,88 +66,25 @@ func (f vaultFields) onto(v *vault) error {
 	return checkMetadata(v.Metadata)
 }
 
-func (k keptVault) shown(o server.Object) vault {
-	v := k.vault
-	v.ID, v.Type = o.ID, "vault"
-	v.CreatedAt, v.UpdatedAt, v.ArchivedAt = k.stamps(o)
-	return v
-}
-
-func (d *door) makeVault() (any, error) {
-	var in vaultFields
-	raw, err := d.read(&in)
-	if err != nil {
-		return nil, err
-	}
-	var k keptVault
-	if err := in.onto(&k.vault); err != nil {
-		return nil, err
-	}
-	o, err := d.Make(ofVault, "vlt_", k, fixed(raw))
-	if err != nil {
-		return nil, err
-	}
-	return d.shownVault(o.ID)
-}
-
-func (d *door) shownVault(id string) (any, error) {
-	o, k, err := objectOf[keptVault](d, ofVault, id)
-	if err != nil {
-		return nil, err
-	}
-	return k.shown(o), nil
-}
-
-func (d *door) vault() (any, error) { return d.shownVault(d.r.PathValue("id")) }
-
-func (d *door) vaults() (any, error) {
-	all, err := listed[keptVault](d, ofVault)
-	if err != nil {
-		return nil, err
-	}
-	return shownPage(d, all, 100, func(e entry[keptVault]) (vault, error) { return e.kept.shown(e.Object), nil })
-}
-
-func (d *door) updateVault() (any, error) {
-	var in vaultFields
-	if _, err := d.read(&in); err != nil {
-		return nil, err
-	}
-	o, k, err := changed(d, ofVault, d.r.PathValue("id"), func(k *keptVault) error {
-		if k.isArchived() {
-			return conflict("the vault is archived")
-		}
-		k.Updated = time.Now()
-		return in.onto(&k.vault)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return k.shown(o), nil
-}
-
 // closeVault archives a vault with its credentials, or deletes it. Their secrets are removed.
-func (d *door) closeVault(remove bool) (any, error) {
+func (d *door) closeVault(remove bool) error {
 	id := d.r.PathValue("id")
-	_, k, err := objectOf[keptVault](d, ofVault, id)
-	if err != nil {
-		return nil, err
-	}
 	now, of := time.Now(), ofCredential(id)
 	var forget []string
-	err = d.Edit(func(e *server.Edit) error {
+	err := d.Edit(func(e *server.Edit) error {
 		forget = nil
+		o, k, err := objectOf[keptVault](e.Object, ofVault, id)
+		if err != nil {
+			return err
+		}
 		for _, o := range e.Objects(of) {
-			secret, err := closeCredential(e, of, o, now, remove)
+			secret, err := closeCredential(e, of, o.ID, now, remove)
 			if err != nil {
 				return err
 			}
 			forget = append(forget, secret)
 		}
-		o, err := e.Object(ofVault, id)
 		switch {
-		case err != nil:
-			return missing("vault", id)
 		case remove:
 			e.Remove(ofVault, id)
 			return nil
@@ -150,26 +95,19 @@ func (d *door) closeVault(remove bool) (any, error) {
 		return e.Put(ofVault, id, o.Tenant, k, o.Content)
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, secret := range forget {
 		d.ForgetSecret(secret)
 	}
-	if remove {
-		return map[string]any{"id": id, "type": "vault_deleted"}, nil
-	}
-	return d.shownVault(id)
+	return nil
 }
 
 // vaultsOf returns the ids of the vaults that a new session names.
 func (d *door) vaultsOf(ids []string) ([]string, error) {
 	for i, id := range ids {
-		o, err := d.Own(ofVault, id)
+		_, k, err := objectOf[keptVault](d.Own, ofVault, id)
 		if err != nil {
-			return nil, missing("vault", id)
-		}
-		var k keptVault
-		if err := json.Unmarshal(o.Value, &k); err != nil {
 			return nil, err
 		}
 		if k.isArchived() {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/inspan/inspan/internal/service/server"
@@ -115,7 +114,7 @@ func (k keptWork) shown(environment string, o server.Object) shownWork {
 // hosting returns the environment of the request, if its work is done by workers.
 func (d *door) hosting() (string, error) {
 	id := d.r.PathValue("environment")
-	_, k, err := objectOf[keptEnvironment](d, ofEnvironment, id)
+	_, k, err := objectOf[keptEnvironment](d.Object, ofEnvironment, id)
 	if err == nil && !k.Config.elsewhere() {
 		err = invalid("environment_id", "its sessions work on the server", "a self_hosted environment")
 	}
@@ -127,10 +126,9 @@ func (d *door) readWork() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := d.r.PathValue("work")
-	o, k, err := objectOf[keptWork](d, ofWork(environment), id)
+	o, k, err := objectOf[keptWork](d.Object, ofWork(environment), d.r.PathValue("work"))
 	if err != nil {
-		return nil, missing("work", id)
+		return nil, err
 	}
 	return k.shown(environment, o), nil
 }
@@ -140,8 +138,7 @@ func (d *door) listWork() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := entries[keptWork](d, ofWork(environment))
-	slices.Reverse(all)
+	all := entries[keptWork](d.Objects, ofWork(environment))
 	list, err := paged(d, all, 100, func(e entry[keptWork]) int64 { return e.Turn })
 	if err != nil {
 		return nil, err
@@ -156,20 +153,17 @@ func (d *door) workStats() (any, error) {
 	}
 	now, depth, pending := d.Clock.Now(), 0, 0
 	var oldest time.Time
-	for _, o := range d.Objects(ofWork(environment)) {
-		var k keptWork
+	for _, e := range entries[keptWork](d.Objects, ofWork(environment)) {
 		switch {
-		case json.Unmarshal(o.Value, &k) != nil:
-			continue
-		case k.free(now, 0):
+		case e.kept.free(now, 0):
 			depth++
-		case k.state() == "starting" && k.Acked.IsZero():
+		case e.kept.state() == "starting" && e.kept.Acked.IsZero():
 			pending++
 		default:
 			continue
 		}
 		if oldest.IsZero() {
-			oldest = o.Created
+			oldest = e.Created
 		}
 	}
 	return map[string]any{
@@ -222,14 +216,13 @@ var errTaken = errors.New("another worker has taken the item")
 // claim makes the visitor the holder of the oldest free item; nil means there is none.
 func (d *door) claim(environment string, unacked time.Duration) (*shownWork, error) {
 	of := ofWork(environment)
-	for _, o := range d.Objects(of) {
-		var k keptWork
-		if json.Unmarshal(o.Value, &k) != nil || !k.free(d.Clock.Now(), unacked) {
+	for _, e := range entries[keptWork](d.Objects, of) {
+		if !e.kept.free(d.Clock.Now(), unacked) {
 			continue
 		}
-		t, err := d.Find(k.Session)
+		t, err := d.Find(e.kept.Session)
 		ended := err != nil || isOver(t)
-		o, k, err := changed(d, of, o.ID, func(k *keptWork) error {
+		o, k, err := changed(d, of, e.ID, func(k *keptWork) error {
 			now := d.Clock.Now()
 			switch {
 			case !k.free(now, unacked):
@@ -283,11 +276,8 @@ func (d *door) changeWork(f func(k *keptWork, now time.Time) error) (w shownWork
 		return w, k, err
 	}
 	id := d.r.PathValue("work")
-	if _, err := d.Object(ofWork(environment), id); err != nil {
-		if d.Grant() != nil {
-			return w, k, lost() // the session has another by now
-		}
-		return w, k, missing("work", id)
+	if _, err := d.Object(ofWork(environment), id); err != nil && d.Grant() != nil {
+		return w, k, lost() // the session has another by now
 	}
 	o, k, err := changed(d, ofWork(environment), id, func(k *keptWork) error {
 		if err := d.held(*k); err != nil {

@@ -233,9 +233,7 @@ func (c *call) removeIdentity(in one) (nothing, error) {
 	if !known || !c.who.root && i.Tenant != c.who.tenant {
 		return nothing{}, Missing("identity", in.ID)
 	}
-	return nothing{}, c.book.change(c, func() ([]event.Body, error) {
-		return []event.Body{event.Recorded{Of: ofIdentity, ID: in.ID, By: c.who.name}}, nil
-	})
+	return nothing{}, c.book.add(c, event.Recorded{Of: ofIdentity, ID: in.ID, By: c.who.name})
 }
 
 // auditPage is a request for a page of the audit log.

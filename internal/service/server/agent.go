@@ -147,10 +147,10 @@ func (s *Server) host(t Task) (*inspan.Host, error) {
 func (s *Server) options(t Task) app.Options {
 	o := s.Options
 	o.Model, o.Effort, o.Mode = cmp.Or(t.Spec.Model, o.Model), cmp.Or(t.Spec.Effort, o.Effort), cmp.Or(t.Spec.Mode, s.mode(t.Tenant))
-	o.MaxCost = config.Lesser(config.Lesser(o.MaxCost, t.Spec.MaxCost), s.book.left(t))
-	o.MaxTurns = config.Lesser(o.MaxTurns, t.Spec.MaxTurns)
+	o.Limits.Cost = config.Lesser(config.Lesser(o.Limits.Cost, t.Spec.MaxCost), s.book.left(t))
+	o.Limits.Turns = config.Lesser(o.Limits.Turns, t.Spec.MaxTurns)
 	o.Unattended, o.Elsewhere, o.Guest = t.Spec.Unattended, t.Spec.Elsewhere, t.Tenant != ""
-	o.RetryLong, o.Foreign = true, []string{s.Dir}
+	o.Limits.RetryLong, o.Foreign = true, []string{s.Dir}
 	if s.travels(t) {
 		o.Carry = s.Carry.At(s.workspace(t))
 	}

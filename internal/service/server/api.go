@@ -120,14 +120,21 @@ func (s *Server) endpoints() []endpoint {
 func at[In, Out any](method, path string, role Role, doc string, f func(*call, In) (Out, error)) endpoint {
 	return endpoint{
 		method: method, path: path, role: role, doc: doc, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](),
-		do: func(c *call) (int, any, error) {
-			var in In
-			if err := c.read(&in); err != nil {
-				return 0, nil, err
-			}
+		do: reading(func(c *call, in In) (int, any, error) {
 			out, err := f(c, in)
 			return status(method, path, out), out, err
-		},
+		}),
+	}
+}
+
+// reading returns what an endpoint does, once it has read its request.
+func reading[In any](f func(*call, In) (int, any, error)) func(*call) (int, any, error) {
+	return func(c *call) (int, any, error) {
+		var in In
+		if err := c.read(&in); err != nil {
+			return 0, nil, err
+		}
+		return f(c, in)
 	}
 }
 
@@ -146,13 +153,7 @@ func status(method, path string, out any) int {
 func streams[In any](path string, role Role, doc string, f func(*call, In) error) endpoint {
 	return endpoint{
 		method: http.MethodGet, path: path, role: role, doc: doc, in: reflect.TypeFor[In](), out: reflect.TypeFor[nothing](), stream: true,
-		do: func(c *call) (int, any, error) {
-			var in In
-			if err := c.read(&in); err != nil {
-				return 0, nil, err
-			}
-			return 0, nil, f(c, in)
-		},
+		do: reading(func(c *call, in In) (int, any, error) { return 0, nil, f(c, in) }),
 	}
 }
 
@@ -161,17 +162,13 @@ func streams[In any](path string, role Role, doc string, f func(*call, In) error
 func answers[In, Out any](path, doc string, f func(*call, In) (*Out, error)) endpoint {
 	return endpoint{
 		method: http.MethodPost, path: path, role: Operator, doc: doc, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), live: true,
-		do: func(c *call) (int, any, error) {
-			var in In
-			if err := c.read(&in); err != nil {
-				return 0, nil, err
-			}
+		do: reading(func(c *call, in In) (int, any, error) {
 			out, err := f(c, in)
 			if out == nil {
 				return 0, nil, err
 			}
 			return http.StatusOK, out, err
-		},
+		}),
 	}
 }
 

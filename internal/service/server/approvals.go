@@ -213,6 +213,11 @@ func (v *Visit) Decide(in Decision) (uint64, error) {
 	if err != nil || seq > 0 {
 		return seq, err
 	}
+	return v.decideIn(t, in)
+}
+
+// decideIn is Decide for a task that is known, or stands for a session without one.
+func (v *Visit) decideIn(t Task, in Decision) (uint64, error) {
 	m, err := v.decision(t, in)
 	if err != nil {
 		return 0, err

@@ -127,7 +127,9 @@ func (b *book) change(ctx context.Context, f func() ([]event.Body, error)) error
 	if err := b.mend(ctx); err != nil {
 		return err
 	}
-	bodies, err := b.locked(f)
+	b.mu.Lock()
+	bodies, err := f()
+	b.mu.Unlock()
 	if err != nil || len(bodies) == 0 {
 		return err
 	}
@@ -138,6 +140,11 @@ func (b *book) change(ctx context.Context, f func() ([]event.Body, error)) error
 		return fmt.Errorf("write the book: %w", err)
 	}
 	return b.read(ctx)
+}
+
+// add appends events, whatever the state of the book is.
+func (b *book) add(ctx context.Context, bodies ...event.Body) error {
+	return b.change(ctx, func() ([]event.Body, error) { return bodies, nil })
 }
 
 // mend is heal for a caller that holds turn.
@@ -153,13 +160,6 @@ func (b *book) heal(ctx context.Context) error {
 	b.turn.Lock()
 	defer b.turn.Unlock()
 	return b.mend(ctx)
-}
-
-// locked calls f while the fold is locked.
-func (b *book) locked(f func() ([]event.Body, error)) ([]event.Body, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return f()
 }
 
 // catchUp folds the new events of the log.

@@ -159,7 +159,10 @@ func narrow(s *jsonschema.Schema, of reflect.Type, name string) {
 	case "message.role":
 		s.Enum = oneOf("system", "developer", "user", "assistant")
 	case "message.content":
-		s.AnyOf = spokenForms()
+		part := &jsonschema.Schema{Type: "object", Required: []string{"type"}, Properties: map[string]*jsonschema.Schema{
+			"type": {Type: "string", Enum: oneOf("text", "input_text", "output_text")}, "text": {Type: "string"},
+		}}
+		s.AnyOf = []*jsonschema.Schema{{Type: "string"}, {Type: "null"}, {Type: "array", Items: part}}
 	case "responseRequest.input":
 		list := &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "object"}}
 		s.AnyOf, s.Examples = []*jsonschema.Schema{{Type: "string"}, list}, []any{"Say hello"}
@@ -182,14 +185,6 @@ func narrow(s *jsonschema.Schema, of reflect.Type, name string) {
 	case "Decision.decision":
 		s.Enum = oneOf("allow", "deny")
 	}
-}
-
-// spokenForms returns the schemas for the content of a message: a text, or a list of text parts.
-func spokenForms() []*jsonschema.Schema {
-	part := &jsonschema.Schema{Type: "object", Required: []string{"type"}, Properties: map[string]*jsonschema.Schema{
-		"type": {Type: "string", Enum: oneOf("text", "input_text", "output_text")}, "text": {Type: "string"},
-	}}
-	return []*jsonschema.Schema{{Type: "string"}, {Type: "null"}, {Type: "array", Items: part}}
 }
 
 func between(s *jsonschema.Schema, least, most int) {
@@ -232,8 +227,13 @@ func bound(t reflect.Type, s *jsonschema.Schema) {
 			}
 			bound(f.Type, of)
 			narrow(of, t, name)
-			if strings.Contains(more, "omit") {
-				orNull(of)
+			if strings.Contains(more, "omit") { // null has the same effect as omitting it
+				if of.Type != "" {
+					of.Types, of.Type = []string{"null", of.Type}, ""
+				}
+				if of.Enum != nil {
+					of.Enum = append(of.Enum, nil)
+				}
 			}
 		}
 	}
@@ -244,16 +244,6 @@ func bound(t reflect.Type, s *jsonschema.Schema) {
 			{Required: []string{"github"}, Properties: map[string]*jsonschema.Schema{"github": {Type: "string", MinLength: new(1)}}},
 			{Required: []string{"open"}, Properties: map[string]*jsonschema.Schema{"open": {Const: new(any(true))}}},
 		}
-	}
-}
-
-// orNull lets a field be null, which has the same effect as omitting it.
-func orNull(s *jsonschema.Schema) {
-	if s.Type != "" {
-		s.Types, s.Type = []string{"null", s.Type}, ""
-	}
-	if s.Enum != nil {
-		s.Enum = append(s.Enum, nil)
 	}
 }
 

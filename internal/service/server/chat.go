@@ -80,8 +80,14 @@ func (c *call) takeChat(key string) string {
 		return ""
 	}
 	var at chat
-	_, err := c.Change(ofChat, key, func(o Object) (any, error) { return nil, json.Unmarshal(o.Value, &at) })
-	if err != nil {
+	if err := c.Edit(func(e *Edit) error {
+		o, err := e.Object(ofChat, key)
+		if err != nil {
+			return err
+		}
+		e.Remove(ofChat, key)
+		return json.Unmarshal(o.Value, &at)
+	}); err != nil {
 		return ""
 	}
 	return at.Task
@@ -93,9 +99,7 @@ func (c *call) keepChat(key, task string) error {
 	if err != nil {
 		return err
 	}
-	return c.book.change(context.WithoutCancel(c), func() ([]event.Body, error) {
-		return []event.Body{event.Recorded{Of: ofChat, ID: key, Value: raw, By: c.who.name}}, nil
-	})
+	return c.book.add(context.WithoutCancel(c), event.Recorded{Of: ofChat, ID: key, Value: raw, By: c.who.name})
 }
 
 // answered is the reply of an agent.

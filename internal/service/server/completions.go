@@ -115,19 +115,25 @@ func (c *call) complete(in completionRequest) (*completion, error) {
 		c.completeLive(x, task, after, out, in.StreamOptions.IncludeUsage)
 		return nil, nil //nolint:nilnil // the reply was streamed
 	}
-	a, err := c.hear(task, after, func(string) error { return nil })
-	if err == nil {
-		err = a.failure()
-	}
-	if err == nil {
-		err = c.keepChat(x.after(c.who.name, a.text), task)
-	}
+	a, err := c.reply(x, task, after, func(string) error { return nil })
 	if err != nil {
 		return nil, err
 	}
 	out.Object, out.Usage = "chat.completion", usageOf(a.usage)
 	out.Choices = []choice{{Message: &spoke{"assistant", a.text}, Finish: finish(a)}}
 	return out, nil
+}
+
+// reply returns the agent's reply, after which the client may continue.
+func (c *call) reply(x exchange, task string, after uint64, say func(string) error) (answered, error) {
+	a, err := c.hear(task, after, say)
+	if err == nil {
+		err = a.failure()
+	}
+	if err == nil {
+		err = c.keepChat(x.after(c.who.name, a.text), task)
+	}
+	return a, err
 }
 
 // completeLive is complete as a stream.
@@ -143,13 +149,7 @@ func (c *call) completeLive(x exchange, task string, after uint64, chunk *comple
 	if say("") != nil {
 		return // the client has disconnected
 	}
-	a, err := c.hear(task, after, say)
-	if err == nil {
-		err = a.failure()
-	}
-	if err == nil {
-		err = c.keepChat(x.after(c.who.name, a.text), task)
-	}
+	a, err := c.reply(x, task, after, say)
 	if err != nil {
 		out.refuse(err)
 		return

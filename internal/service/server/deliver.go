@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -51,9 +52,12 @@ func (s *Server) deliver() {
 				done := make(chan struct{})
 				at[id] = done
 				s.wg.Go(func() {
-					defer s.stirHooks()
-					defer close(done)
 					s.deliverTo(id)
+					close(done)
+					select {
+					case s.hookEnded <- struct{}{}: // it may be enabled again
+					default:
+					}
 				})
 			}
 		}
@@ -62,14 +66,6 @@ func (s *Server) deliver() {
 		case <-s.hookEnded:
 		case <-s.ctx.Done():
 		}
-	}
-}
-
-// stirHooks makes deliver check whether a webhook has no deliveries running.
-func (s *Server) stirHooks() {
-	select {
-	case s.hookEnded <- struct{}{}:
-	default:
 	}
 }
 
@@ -240,17 +236,6 @@ func (d *delivery) giveUp(n notice, attempts int, why error) error {
 	})
 }
 
-// payload returns the wire form of an event.
-func payload(id, kind, subject, tenant string, at time.Time) ([]byte, error) {
-	if tenant == "" {
-		tenant = "default"
-	}
-	return json.Marshal(map[string]any{
-		"type": "event", "id": id, "created_at": at.UTC().Format("2006-01-02T15:04:05.000Z07:00"),
-		"data": map[string]any{"type": kind, "id": subject, "organization_id": "inspan", "workspace_id": tenant},
-	})
-}
-
 // refusedError is the status of a response that is not a success.
 type refusedError int
 
@@ -258,7 +243,10 @@ func (e refusedError) Error() string { return "it answered with status " + strco
 
 // attempt delivers once. Its error reveals nothing about the server's network, as clients see it.
 func (s *Server) attempt(ctx context.Context, w Webhook, id string, n notice) error {
-	body, err := payload(id, n.kind, n.subject, n.tenant, n.at)
+	body, err := json.Marshal(map[string]any{
+		"type": "event", "id": id, "created_at": n.at.UTC().Format("2006-01-02T15:04:05.000Z07:00"),
+		"data": map[string]any{"type": n.kind, "id": n.subject, "organization_id": "inspan", "workspace_id": cmp.Or(n.tenant, "default")},
+	})
 	if err != nil {
 		return err
 	}
@@ -359,9 +347,7 @@ func (c *call) sendLetter(in oneLetter) (delivered, error) {
 		if err := c.attempt(c, h.Webhook, l.ID, notice{at: l.At, tenant: l.Tenant, kind: l.Type, subject: l.Subject}); err != nil {
 			return came(err), nil
 		}
-		return came(nil), c.book.change(c, func() ([]event.Body, error) {
-			return []event.Body{event.Recorded{Of: ofLetter, ID: l.ID, By: c.who.name}}, nil
-		})
+		return came(nil), c.book.add(c, event.Recorded{Of: ofLetter, ID: l.ID, By: c.who.name})
 	}
 	return delivered{}, Missing("dead letter", in.Letter)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/extend/oauth"
 	"github.com/inspan/inspan/internal/install/running"
-	"github.com/inspan/inspan/store"
 )
 
 // With an engine a task has two processes: the server, which follows the log of its session and moves its
@@ -51,8 +50,16 @@ func (w *work) supervise(ctx context.Context, t *Task) error {
 				return err
 			}
 		}
-		if wake {
-			w.woken(t.Session, said)
+		for told := false; wake; { // with the message, or with the content of its log
+			err := w.Engine.Wake(w.ctx, t.Session, said)
+			if err == nil || w.ctx.Err() != nil {
+				break
+			}
+			if !told {
+				w.warn("can't reach the engine, trying again: " + err.Error())
+				told = true
+			}
+			_ = keep.Sleep(w.ctx, again)
 		}
 		before := after
 		if after, said, err = w.heed(until, seen, after, quiet); err != nil {
@@ -127,19 +134,6 @@ func (w *work) heed(ctx context.Context, seen *inspan.Watch, after uint64, quiet
 	return after, nil, nil
 }
 
-// woken wakes a session with a message; nil means with the content of its log. An engine that can't be reached is
-// retried.
-func (w *work) woken(session string, said event.Body) {
-	told := false
-	for err := w.Engine.Wake(w.ctx, session, said); err != nil && w.ctx.Err() == nil; err = w.Engine.Wake(w.ctx, session, said) {
-		if !told {
-			w.warn("can't reach the engine, trying again: " + err.Error())
-			told = true
-		}
-		rest(w.ctx)
-	}
-}
-
 // Work is the work of a process for an engine: see [running.Work].
 type Work = running.Work
 
@@ -147,16 +141,15 @@ type Work = running.Work
 // as long as the drain, and other workers continue the sessions. It is for a Server that is not started:
 // another process serves the same store, with the same fields and, unless workspaces travel, the same folders.
 func (s *Server) Work(ctx context.Context, w Work) error {
-	books, ok := s.Sessions.(store.Booker)
-	if !ok || s.Engine == nil {
-		return errors.New("work: there is no engine, or the store keeps no books")
+	if s.Engine == nil {
+		return errors.New("work: there is no engine")
 	}
 	dir, err := filepath.Abs(s.Dir)
 	if err != nil {
 		return fmt.Errorf("work: %w", err)
 	}
 	s.Dir = keep.Real(dir)
-	log, err := newReader(ctx, func(ctx context.Context) (store.Log, error) { return books.Book(ctx, bookName) })
+	log, err := newReader(ctx, s.Sessions)
 	if err != nil {
 		return fmt.Errorf("work: %w", err)
 	}
@@ -168,18 +161,16 @@ func (s *Server) Work(ctx context.Context, w Work) error {
 	if err == nil {
 		s.wg.Go(s.follow)
 		s.wg.Go(s.sweepCopies)
-		w.Open, w.OnEvent = s.reopenFresh, s.saw
+		w.OnEvent = s.saw
+		w.Open = func(ctx context.Context, id string) (*inspan.Session, error) {
+			if err := s.book.catchUp(ctx); err != nil { // the server may have just written to it
+				return nil, err
+			}
+			return s.reopen(ctx, id)
+		}
 		err = s.Engine.Work(ctx, w)
 	}
 	s.cancel()
 	s.wg.Wait()
 	return errors.Join(err, log.Close())
-}
-
-// reopenFresh is reopen, including events that the server has just written.
-func (s *Server) reopenFresh(ctx context.Context, id string) (*inspan.Session, error) {
-	if err := s.book.catchUp(ctx); err != nil {
-		return nil, err
-	}
-	return s.reopen(ctx, id)
 }

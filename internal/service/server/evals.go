@@ -10,11 +10,6 @@ import (
 // Runs of evaluations belong to the person's own terminal, like the sessions of [Visit.ours]: a server with
 // [Server.Ours] shows their state to visitors who see all tenants. Their trials are sessions like all others.
 
-// evalWanted is a request for one run.
-type evalWanted struct {
-	ID string `json:"-" path:"id"`
-}
-
 // mostEvals is the number of runs on the board.
 const mostEvals = 3
 
@@ -32,7 +27,7 @@ func (c *call) evals() ([]eval.Standing, error) {
 	return f.Recent(c, mostEvals)
 }
 
-func (c *call) evalRun(in evalWanted) (eval.Standing, error) {
+func (c *call) evalRun(in one) (eval.Standing, error) {
 	f, sees := c.evalFolder()
 	if !sees {
 		return eval.Standing{}, Missing("run", in.ID)

@@ -59,8 +59,16 @@ func (s *Server) ready() endpoint {
 			now = readiness{Why: "the server is shutting down"}
 		case s.disk.trouble() != nil:
 			now = readiness{Why: noRoom}
-		case !s.reached(r.Context()):
-			now = readiness{Why: store.ErrUnavailable.Error()}
+		default:
+			ctx, stop := context.WithTimeout(r.Context(), storeAnswers)
+			defer stop()
+			id, err := store.BookID(bookName)
+			if err == nil {
+				_, err = s.Sessions.Holder(ctx, id)
+			}
+			if err != nil {
+				now = readiness{Why: store.ErrUnavailable.Error()}
+			}
 		}
 		if !now.Ready {
 			status = http.StatusServiceUnavailable
@@ -70,18 +78,7 @@ func (s *Server) ready() endpoint {
 	})
 }
 
-// reached reports whether the store of the sessions responds soon.
-func (s *Server) reached(ctx context.Context) bool {
-	ctx, stop := context.WithTimeout(ctx, storeAnswers)
-	defer stop()
-	id, err := store.BookID(bookName)
-	if err == nil {
-		_, err = s.Sessions.Holder(ctx, id)
-	}
-	return err == nil
-}
-
-// storeAnswers is how long a store may take to respond to reached.
+// storeAnswers is how long a store may take to respond.
 const storeAnswers = 2 * time.Second
 
 // plain returns an endpoint that writes its response itself.

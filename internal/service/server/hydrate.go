@@ -1,18 +1,21 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/world/forge"
 	"github.com/inspan/inspan/internal/world/worktree"
 	"github.com/inspan/inspan/llm"
 )
@@ -37,8 +40,11 @@ func (w *work) hydrate(ctx context.Context, t *Task) (*inspan.Session, error) {
 	defer end()
 	dir := w.workspace(*t)
 	err := w.makeWorkspace(ctx, *t, dir)
-	if err == nil {
-		err = w.furnish(ctx, *t, dir)
+	if err == nil && w.Furnish != nil { // with the things that a door has stored for it
+		var v *Visit
+		if v, err = w.For(ctx, t.ID, ""); err == nil {
+			err = w.Furnish(v, *t, dir)
+		}
 	}
 	if err == nil && w.travels(*t) {
 		err = w.Carry.At(dir).Begin()
@@ -87,18 +93,6 @@ func (w *work) hydrate(ctx context.Context, t *Task) (*inspan.Session, error) {
 	return opened, nil
 }
 
-// furnish puts into a workspace what a door has stored for it.
-func (w *work) furnish(ctx context.Context, t Task, dir string) error {
-	if w.Furnish == nil {
-		return nil
-	}
-	v, err := w.For(ctx, t.ID, "")
-	if err != nil {
-		return err
-	}
-	return w.Furnish(v, t, dir)
-}
-
 func (w *work) makeWorkspace(ctx context.Context, t Task, dir string) error {
 	switch {
 	case t.Spec.Session != "":
@@ -123,16 +117,8 @@ func (w *work) makeWorkspace(ctx context.Context, t Task, dir string) error {
 	if err := w.clone(ctx, Checkout{Repository: *r}, dir); err != nil {
 		return Within("repository", err)
 	}
-	_, err := w.Git(ctx, dir, "checkout", "--quiet", "-b", branch(t))
+	_, err := w.Git(ctx, dir, "checkout", "--quiet", "-b", cmp.Or(r.Branch, "inspan/"+t.ID))
 	return err
-}
-
-// branch returns the branch that a task works on in a clone.
-func branch(t Task) string {
-	if r := t.Spec.Repository; r != nil && r.Branch != "" {
-		return r.Branch
-	}
-	return "inspan/" + t.ID
 }
 
 const mostEvidence = 100 // most commits or files that are named
@@ -162,7 +148,7 @@ func (s *Server) evidence(ctx context.Context, t Task) (e Evidence) {
 		return strings.TrimSpace(out)
 	}
 	e.Branch = ask("rev-parse", "--abbrev-ref", "HEAD")
-	e.Base = ask("merge-base", "HEAD", base(t))
+	e.Base = ask("merge-base", "HEAD", cmp.Or(t.Spec.Repository.Ref, "origin/HEAD")) // where the task began
 	e.Commits = lines(ask("log", "--format=%h %s", fmt.Sprintf("-%d", mostEvidence), e.Base+"..HEAD"))
 	e.Uncommitted = lines(ask("status", "--porcelain", "--ignore-submodules=all"))
 	if len(e.Commits) > 0 {
@@ -172,18 +158,59 @@ func (s *Server) evidence(ctx context.Context, t Task) (e Evidence) {
 	return e
 }
 
-// base returns the branch of the remote where a task began.
-func base(t Task) string {
-	if t.Spec.Repository.Ref != "" {
-		return t.Spec.Repository.Ref
-	}
-	return "origin/HEAD"
-}
-
 func lines(s string) []string {
 	if s == "" {
 		return nil
 	}
 	all := strings.Split(s, "\n")
 	return all[:min(len(all), mostEvidence)]
+}
+
+// issueForm matches those forms of [forge.Parse] that can be of GitHub, for the contract.
+var issueForm = regexp.MustCompile(`^(?:https://[^/]+/)?([A-Za-z0-9-]+)/([A-Za-z0-9._-]+)(?:#|/issues/|/pull/)([1-9][0-9]*)$`)
+
+// checkIssue parses a client's reference to an issue. Whatever host is in its address, the issue is read from
+// the GitHub address that the operator has set.
+func checkIssue(named string) (forge.Name, error) {
+	n, err := forge.Parse(named)
+	if err != nil || !issueForm.MatchString(named) {
+		return n, Wrong("github", "not an issue or pull request", "OWNER/REPO#NUMBER, or its address")
+	}
+	return n, nil
+}
+
+// issue returns the first message to a task about its issue; nil means it has none.
+func (w *work) issue(ctx context.Context, t Task) (*event.Steered, error) {
+	if t.Spec.GitHub == "" {
+		return nil, nil
+	}
+	n, err := checkIssue(t.Spec.GitHub)
+	if err != nil {
+		return nil, err
+	}
+	hub := w.GitHub
+	if t.Tenant != "" {
+		hub.Token = ""
+	}
+	says, err := hub.Read(ctx, n)
+	if err != nil && hub.Token == "" {
+		return nil, fmt.Errorf("%w (where the server starts, and for a task of no tenant)", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &event.Steered{
+		Parts: llm.Say(says), By: "GitHub", Origin: event.OriginHook, Message: t.ID + "/github", Taint: event.Taint{Untrusted: true},
+	}, nil
+}
+
+// wants returns the prompt of a task, or a reference to its issue.
+func (t *Task) wants() string {
+	if t.Spec.Prompt == "" && t.Spec.GitHub != "" {
+		return "Do what " + t.Spec.GitHub + " on GitHub asks for. Its text is above."
+	}
+	if t.Spec.Workflow != "" {
+		return "/workflow " + t.Spec.Workflow
+	}
+	return t.Spec.Prompt
 }

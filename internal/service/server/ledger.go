@@ -36,10 +36,14 @@ func newLedger(ctx context.Context, open func(context.Context) (store.Log, error
 	return l, err
 }
 
-// newReader opens the log for reading only. Another process has the lease.
-func newReader(ctx context.Context, open func(context.Context) (store.Log, error)) (*ledger, error) {
-	log, err := open(ctx)
-	return &ledger{open: open, log: log}, err
+// newReader opens the log in a store for reading only. Another process has the lease.
+func newReader(ctx context.Context, s store.Store) (*ledger, error) {
+	books, ok := s.(store.Booker)
+	if !ok {
+		return nil, errors.New("the store keeps no books")
+	}
+	log, err := books.Book(ctx, bookName)
+	return &ledger{log: log}, err
 }
 
 // mend reopens a log whose disk has failed. The lease belongs to one log, so the old log is closed first.

@@ -91,6 +91,15 @@ func (v *Visit) MakeWith(of, prefix string, said any, f func(e *Edit, id string)
 	return v.Object(of, id)
 }
 
+// MakeStored is [Visit.MakeWith] for an object whose content is stored first.
+func (v *Visit) MakeStored(of, prefix string, said any, data []byte, f func(e *Edit, id string, stored Content) error) (o Object, err error) {
+	err = v.Store(data, func(stored Content) error {
+		o, err = v.MakeWith(of, prefix, said, func(e *Edit, id string) error { return f(e, id, stored) })
+		return err
+	})
+	return o, err
+}
+
 // Edit changes objects atomically: all or none. Nothing else changes them meanwhile.
 type Edit struct {
 	v      *Visit
@@ -237,31 +246,4 @@ func (v *Visit) objects(of string) (out []Object) {
 		}
 	}
 	return out
-}
-
-// Change replaces an object by the result of f; nil means it is removed. Nothing else changes it meanwhile, and an
-// error of f changes nothing.
-func (v *Visit) Change(of, id string, f func(Object) (any, error)) (Object, error) {
-	err := v.Edit(func(e *Edit) error {
-		o, err := e.Object(of, id)
-		if err != nil {
-			return err
-		}
-		value, err := f(o)
-		if err == nil && value == nil {
-			e.Remove(of, id)
-		}
-		if err != nil || value == nil {
-			return err
-		}
-		return e.Put(of, id, o.Tenant, value, o.Content)
-	})
-	if err != nil {
-		return Object{}, err
-	}
-	o, err := v.Object(of, id)
-	if err != nil {
-		return Object{ID: id}, nil //nolint:nilerr // it is gone, as it was to be
-	}
-	return o, nil
 }

@@ -59,17 +59,6 @@ func (v *Visit) write(session string, input event.Body) (uint64, error) {
 	return seq, errors.Join(err, log.Close())
 }
 
-// decideOurs decides like [Visit.Decide].
-func (c *call) decideOurs(t Task, in Decision) (sent, error) {
-	in.Key = c.Key()
-	m, err := c.decision(t, in)
-	if err != nil {
-		return sent{}, err
-	}
-	e, err := c.Send(c, t.Session, m)
-	return sent{e.Seq}, err
-}
-
 // takenOver returns the spec of a task that continues a session of no task: it works in the same folder, and
 // stays open.
 func (v *Visit) takenOver(own Spec) (Spec, error) {

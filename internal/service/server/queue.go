@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // dispatch begins tasks whenever some may begin.
@@ -132,7 +134,7 @@ func (s *Server) launch(t Task) {
 			if !diskFault(err) && !lacksRoom(err) { // which the operator is warned of once, or the task reports
 				s.warn("task " + t.ID + ": " + err.Error())
 			}
-			rest(w.ctx)
+			_ = keep.Sleep(w.ctx, again)
 		}
 		cancel(nil)
 		s.mu.Lock()

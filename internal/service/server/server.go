@@ -13,7 +13,7 @@
 //	page.go      the web page; board.go all sessions at a glance, view.go one session, as it shows them,
 //	             signin.go how a browser gets a token, and ours.go sessions of no task
 //	shared.go    several servers of one store; engine.go sessions that other machines drive
-//	github.go    issues that tasks are about
+//	hydrate.go   workspaces of tasks, and the issues that they are about
 //	fork.go      copies of sessions; rewind.go rewinds
 //	webhooks.go  registered webhooks; news.go their events, deliver.go the deliveries
 //	secrets.go   secrets, which are not in the book
@@ -298,7 +298,7 @@ func (s *Server) follow() {
 			s.warn("the book of the server can't be read: " + err.Error())
 		}
 		if errors.Is(err, store.ErrUnavailable) {
-			rest(s.ctx)
+			_ = keep.Sleep(s.ctx, again)
 			continue
 		}
 		if err != nil {
@@ -317,14 +317,6 @@ func (s *Server) stir() {
 	case s.wake <- struct{}{}:
 	default:
 	}
-}
-
-// poke makes dispatch check whether a task has work.
-func (s *Server) poke(id string) {
-	s.mu.Lock()
-	s.poked[id] = true
-	s.mu.Unlock()
-	s.stir()
 }
 
 func (s *Server) warn(text string) {

@@ -85,7 +85,7 @@ func TestEvidenceRunsNothing(t *testing.T) {
 // TestContract checks that every task gets the rules, and its own options within the server's.
 func TestContract(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(s *server.Server) { s.Options.MaxTurns, s.Contract = 3, "Rule of the house." })
+	h := newHouse(t, func(s *server.Server) { s.Options.Limits.Turns, s.Contract = 3, "Rule of the house." })
 	task := h.until(h.submit(server.Spec{Prompt: "bash: true", MaxTurns: 1}).ID, server.StageFailed)
 	if !strings.HasPrefix(task.Why, "max_turns") {
 		t.Errorf("why %q", task.Why)

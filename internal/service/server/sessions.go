@@ -271,10 +271,12 @@ func (c *call) decided(t Task, d event.Decided) (sent, error) {
 			return sent{}, Wrong("scope", "over the API a decision holds for the session at most", "session")
 		}
 	}
-	if t.ID == "" {
-		return c.decideOurs(t, in)
+	if t.ID != "" {
+		return c.decide(in)
 	}
-	return c.decide(in)
+	in.Key = c.Key()
+	seq, err := c.decideIn(t, in)
+	return sent{seq}, err
 }
 
 // costs is a request for the costs of a session.

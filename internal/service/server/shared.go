@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/safety/netguard"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/store"
@@ -111,8 +112,7 @@ func (s *Server) lead(ctx context.Context, d Door, at string, a Among, grace tim
 		raw, err = json.Marshal(mine)
 	}
 	if err == nil {
-		leads := event.Recorded{Of: ofLeader, ID: ofLeader, By: "inspan serve", Value: raw}
-		err = s.book.change(ctx, func() ([]event.Body, error) { return []event.Body{leads}, nil })
+		err = s.book.add(ctx, event.Recorded{Of: ofLeader, ID: ofLeader, By: "inspan serve", Value: raw})
 	}
 	if err == nil {
 		s.book.mu.Lock()
@@ -288,17 +288,13 @@ func (b *standby) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := b.read(ctx); err != nil && ctx.Err() == nil {
 			b.server.warn("the book of the servers can't be read: " + err.Error())
-			rest(ctx)
+			_ = keep.Sleep(ctx, again)
 		}
 	}
 }
 
 func (b *standby) read(ctx context.Context) error {
-	books, ok := b.server.Sessions.(store.Booker)
-	if !ok {
-		return errors.New("the store keeps no books")
-	}
-	log, err := books.Book(ctx, bookName)
+	log, err := newReader(ctx, b.server.Sessions)
 	if err != nil {
 		return err
 	}
@@ -413,17 +409,21 @@ type Cluster struct {
 
 // ClusterOf reads the book of a store. Token is the owner's token of this machine; empty means it has none.
 func ClusterOf(ctx context.Context, s store.Store, token string) (Cluster, error) {
-	books, ok := s.(store.Booker)
-	if !ok {
-		return Cluster{}, errors.New("the store keeps no books")
-	}
-	log, err := newReader(ctx, func(ctx context.Context) (store.Log, error) { return books.Book(ctx, bookName) })
-	if err != nil {
+	b, err := peek(ctx, s)
+	if b == nil {
 		return Cluster{}, err
 	}
-	b := newBook(log, nil)
-	err = errors.Join(b.catchUp(ctx), log.Close())
 	return Cluster{Leader: b.leader.URL, SameOwner: !b.leader.another(token)}, err
+}
+
+// peek reads the book of a store.
+func peek(ctx context.Context, s store.Store) (*book, error) {
+	log, err := newReader(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	b := newBook(log, nil)
+	return b, errors.Join(b.catchUp(ctx), log.Close())
 }
 
 // Free returns the reason why a session can't leave its store: a task works in it, or will.
@@ -437,18 +437,15 @@ func Free(ctx context.Context, s store.Store, session string) error {
 			break
 		}
 	}
-	books, ok := s.(store.Booker)
-	if of == "" || !ok {
+	if _, ok := s.(store.Booker); of == "" || !ok {
 		return nil
 	}
-	log, err := newReader(ctx, func(ctx context.Context) (store.Log, error) { return books.Book(ctx, bookName) })
+	b, err := peek(ctx, s)
 	if err != nil {
 		return err
 	}
-	b := newBook(log, nil)
-	err = b.catchUp(ctx)
-	if t, known := b.taskOf(session); err == nil && known && !over(t.Stage) {
-		err = words.Misuse{Err: fmt.Errorf("session %s belongs to task %s, which is %s; cancel or close the task first", session, t.ID, t.Stage)}
+	if t, known := b.taskOf(session); known && !over(t.Stage) {
+		return words.Misuse{Err: fmt.Errorf("session %s belongs to task %s, which is %s; cancel or close the task first", session, t.ID, t.Stage)}
 	}
-	return errors.Join(err, log.Close())
+	return nil
 }

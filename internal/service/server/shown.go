@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/inspan/inspan"
@@ -202,7 +203,9 @@ func (s shower) call(c *transcript.Call) shownItem {
 	}
 	out.Took, out.Cost = words.Took(b.Millis), b.Cost
 	out.Text = s.cut(&out, words.Result(b.Parts.Text()), mostOfItem)
-	out.HTML, out.Images = s.figure(b.Show), images(b.Parts)
+	if out.Images = images(b.Parts); strings.TrimSpace(b.Show) != "" {
+		out.HTML = markdown.HTML(text.Head(b.Show, mostOfReply), &s.painter.lexers)
+	}
 	for _, f := range b.Files {
 		if f.Written {
 			out.Files = append(out.Files, s.file(f.Path, s.cut(&out, f.Diff, mostOfItem)))
@@ -224,13 +227,6 @@ func (s shower) file(path, diff string) shownFile {
 	return f
 }
 
-func (s shower) figure(show string) string {
-	if strings.TrimSpace(show) == "" {
-		return ""
-	}
-	return markdown.HTML(text.Head(show, mostOfReply), &s.painter.lexers)
-}
-
 func images(parts llm.Parts) (out []shownImage) {
 	for _, p := range parts {
 		if i, is := p.(llm.Image); is && i.Digest != "" {
@@ -238,4 +234,39 @@ func images(parts llm.Parts) (out []shownImage) {
 		}
 	}
 	return out
+}
+
+// painter makes HTML of code for the page. It keeps the diffs that it made last, because each open page asks for the
+// same ones every two seconds, and a diff of 100 KB takes a quarter of a second. The zero value is ready. Safe for
+// concurrent use.
+type painter struct {
+	lexers markdown.Lexers
+
+	mu    sync.Mutex
+	diffs map[string][]string // by their text
+	size  int                 // of their texts, in bytes
+}
+
+// mostPainted is the size of the texts of all diffs that a painter keeps, in bytes. Their HTML has some ten times that.
+const mostPainted = 1 << 20
+
+// diff returns a unified diff as lines of HTML; nil if it is empty.
+func (p *painter) diff(unified string) []string {
+	if unified == "" {
+		return nil
+	}
+	p.mu.Lock()
+	lines, known := p.diffs[unified]
+	p.mu.Unlock()
+	if known {
+		return lines
+	}
+	lines = markdown.DiffHTML(unified, &p.lexers)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.size += len(unified); p.diffs == nil || p.size > mostPainted {
+		p.diffs, p.size = map[string][]string{}, len(unified)
+	}
+	p.diffs[unified] = lines
+	return lines
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/llm/script"
@@ -109,7 +110,7 @@ func (s *Server) sweepCopies() {
 		if err != nil {
 			s.warn("can't remove workspaces of finished tasks: " + err.Error())
 		}
-		rest(s.ctx)
+		_ = keep.Sleep(s.ctx, again)
 		select {
 		case <-s.wake: // the book has changed
 		case <-s.ctx.Done():

@@ -145,7 +145,9 @@ func (v *view) part(from int) (shownPart, error) {
 	out := shownPart{Total: len(v.items), Items: []shownItem{}}
 	for place := range v.changed {
 		if place >= from {
-			out.Items = append(out.Items, v.at(place))
+			i := v.show(v.items[place])
+			i.N, i.Gone = place, v.fold.Gone(i.Seq)
+			out.Items = append(out.Items, i)
 		}
 	}
 	clear(v.changed)
@@ -155,12 +157,6 @@ func (v *view) part(from int) (shownPart, error) {
 		out.Write = v.writing()
 	}
 	return out, err
-}
-
-func (v *view) at(place int) shownItem {
-	i := v.show(v.items[place])
-	i.N, i.Gone = place, v.fold.Gone(i.Seq)
-	return i
 }
 
 // now returns the current activity.
@@ -182,7 +178,13 @@ func (v *view) now() (shownNow, error) {
 	for _, q := range f.Queued() {
 		out.Queued = append(out.Queued, text.VisibleLines(q.Text))
 	}
-	out.Questions = v.questions()
+	var open []inspan.Pending
+	for _, q := range append(f.Raised(), f.Waiting()...) {
+		open = append(open, f.Pending(q))
+	}
+	for _, p := range inspan.Sets(open) {
+		out.Questions = append(out.Questions, v.question(v.task, p))
+	}
 	stop, asks := event.Reason(""), len(out.Questions) > 0
 	if f.Run.Stopped != nil {
 		stop = f.Run.Stopped.Reason
@@ -201,18 +203,6 @@ func (v *view) first() string {
 		}
 	}
 	return ""
-}
-
-// questions returns the open questions.
-func (v *view) questions() (out []shownQuestion) {
-	var open []inspan.Pending
-	for _, q := range append(v.fold.Raised(), v.fold.Waiting()...) {
-		open = append(open, v.fold.Pending(q))
-	}
-	for _, p := range inspan.Sets(open) {
-		out = append(out, v.question(v.task, p))
-	}
-	return out
 }
 
 // writing returns the new text of a reply in progress; nil means none.

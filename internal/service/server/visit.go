@@ -194,9 +194,7 @@ func (v *Visit) Respec(id string, f func(*Spec)) error {
 	if err != nil {
 		return err
 	}
-	return v.book.change(v, func() ([]event.Body, error) {
-		return []event.Body{event.Recorded{Of: ofSpec, ID: t.ID, Value: raw, By: v.who.name}}, nil
-	})
+	return v.book.add(v, event.Recorded{Of: ofSpec, ID: t.ID, Value: raw, By: v.who.name})
 }
 
 // Interrupt stops the current run of a task. No message that came meanwhile is lost. It cancels the task unless
@@ -221,7 +219,10 @@ func (v *Visit) tell(id string, input event.Body) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	v.poke(t.ID)
+	v.mu.Lock()
+	v.poked[t.ID] = true // it has work
+	v.mu.Unlock()
+	v.stir()
 	return seq, nil
 }
 
@@ -235,7 +236,15 @@ func (t *Task) accepts() error {
 
 // put appends an input, unless it was sent before under its key.
 func (v *Visit) put(log store.Log, input event.Body) (uint64, error) {
-	input, err := stored(v, log.Blobs(), input)
+	var err error
+	switch b := input.(type) { // images go into blobs of the session
+	case event.Said:
+		b.Parts, err = spilled(v, log.Blobs(), b.Parts)
+		input = b
+	case event.Steered:
+		b.Parts, err = spilled(v, log.Blobs(), b.Parts)
+		input = b
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -293,20 +302,6 @@ func (v *Visit) Sent(id string) (map[string]event.Event, error) {
 	return out, nil
 }
 
-// stored returns an input whose images are in blobs of the session.
-func stored(ctx context.Context, blobs tool.Blobs, input event.Body) (event.Body, error) {
-	var err error
-	switch b := input.(type) {
-	case event.Said:
-		b.Parts, err = spilled(ctx, blobs, b.Parts)
-		input = b
-	case event.Steered:
-		b.Parts, err = spilled(ctx, blobs, b.Parts)
-		input = b
-	}
-	return input, err
-}
-
 // spilled returns parts whose images are in blobs.
 func spilled(ctx context.Context, blobs tool.Blobs, parts llm.Parts) (llm.Parts, error) {
 	parts = slices.Clone(parts)
@@ -349,9 +344,7 @@ func (v *Visit) wish(id, of string) (Task, error) {
 	if err != nil || over(t.Stage) || t.cancelled != "" || of == ofClose && t.closed != "" {
 		return t, err
 	}
-	err = v.book.change(v, func() ([]event.Body, error) {
-		return []event.Body{event.Recorded{Of: of, ID: t.ID, By: v.who.name}}, nil
-	})
+	err = v.book.add(v, event.Recorded{Of: of, ID: t.ID, By: v.who.name})
 	v.stir()
 	if err != nil {
 		return Task{}, err

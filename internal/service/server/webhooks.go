@@ -97,10 +97,7 @@ func (in NewWebhook) onto(s *Server, w *Webhook) error {
 // tellable returns the types of all events.
 func (s *Server) tellable() []string {
 	var out []string
-	for _, stage := range []event.Stage{
-		StageSubmitted, StageQueued, StageHydrating, StageRunning, StageWaiting, StageIdle,
-		StageFinalizing, StageCompleted, StageFailed, StageCancelled, StageTimedOut,
-	} {
+	for _, stage := range stages() {
 		out = append(out, "task."+string(stage))
 	}
 	return append(out, s.Tellable...)

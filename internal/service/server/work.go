@@ -36,16 +36,6 @@ var (
 	errTimedOut  = errors.New("its time limit was reached")
 )
 
-// rest waits a little.
-func rest(ctx context.Context) {
-	t := time.NewTimer(again)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}
-
 // run takes a task from its stage to its end, unless the server ends before.
 func (w *work) run(ctx context.Context, t Task) error {
 	if err := w.book.heal(ctx); err != nil {

@@ -172,6 +172,60 @@ func (p Post) do(parent context.Context, header http.Header) (*Reply, error) {
 	return r, nil
 }
 
+// Exchange sends the request and yields what read makes of the answer: its chunks, and at the end the complete reply.
+// Read returns nil without an error if the consumer stopped.
+func (p Post) Exchange(
+	ctx context.Context, classify func(int, []byte) *llm.Error, yield func(llm.Chunk, error) bool,
+	read func(r *Reply, emit func(llm.Chunk) bool) (*llm.Reply, error),
+) {
+	r, err := p.Send(ctx, classify)
+	if err != nil {
+		yield(llm.Chunk{}, err)
+		return
+	}
+	defer r.Close()
+	emit, over := r.Bounded(func(c llm.Chunk) bool { return yield(c, nil) })
+	reply, err := read(r, emit)
+	if err == nil {
+		err = over()
+	}
+	switch {
+	case err != nil:
+		yield(llm.Chunk{}, r.Complete(err))
+	case reply != nil:
+		r.Name(reply)
+		yield(llm.Chunk{Reply: reply}, nil)
+		r.Finish()
+	}
+}
+
+// Cut returns the error for a stream that ended with err before the reply was complete.
+func Cut(err error) *llm.Error {
+	var e *llm.Error
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.Is(err, io.EOF):
+		return &llm.Error{Kind: llm.KindStreamCut, Message: "the stream ended before the reply was complete"}
+	}
+	return &llm.Error{Kind: llm.KindStreamCut, Err: err}
+}
+
+// List asks for a list of at most 4 MiB, and decodes it. Deadlines.Total of at bounds the whole; 0 means 30 s.
+func (p Post) List(ctx context.Context, at llm.Endpoint, classify func(int, []byte) *llm.Error, into any) error {
+	ctx, cancel := Within(ctx, at, p.Provider, 30*time.Second)
+	defer cancel()
+	p.Method = http.MethodGet
+	body, err := p.Ask(ctx, 4<<20, classify)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return &llm.Error{Kind: llm.KindInvalid, Provider: p.Provider, Message: "the list of models is not one", Err: err}
+	}
+	return nil
+}
+
 // Complete adds the facts of the exchange to a classified error, and limits the wait that it asks for. A vendor
 // that asks for payment and names a time means an allowance that comes back, as OpenRouter does while other
 // requests hold the budget.

@@ -3,6 +3,7 @@ package wire
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strings"
 
 	"github.com/inspan/inspan/llm"
@@ -91,4 +92,30 @@ func ShortID(id string, limit int) string {
 
 func foreign(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
+}
+
+// CallIDs makes the ids of calls unique in a conversation: some servers restart their count in every reply, or send
+// none.
+type CallIDs struct {
+	History []llm.Message
+
+	taken map[string]bool // nil until the first call
+}
+
+// Of returns an id if it is not in use, or else one made from its place in the conversation, that of the n-th call of
+// the reply.
+func (c *CallIDs) Of(id string, n int) string {
+	if c.taken == nil {
+		c.taken = map[string]bool{}
+		for _, m := range c.History {
+			for _, call := range m.Parts.Calls() {
+				c.taken[call.ID] = true
+			}
+		}
+	}
+	for ; id == "" || c.taken[id]; n++ {
+		id = fmt.Sprintf("call_%d_%d", len(c.History), n)
+	}
+	c.taken[id] = true
+	return id
 }

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/engine/postgres"
 	"github.com/inspan/inspan/engine/temporal"
 	"github.com/inspan/inspan/internal/install/app"
@@ -83,7 +84,7 @@ func (f *flags) run(ctx context.Context) (err error) {
 	}
 	app.Use(a, s)
 	warn := func(text string) { fmt.Fprintln(os.Stderr, "inspan-worker: "+text) }
-	f.worker.Host = a.Host(app.Options{Model: f.model, Mode: tool.Mode(f.mode), RetryLong: true}, warn)
+	f.worker.Host = a.Host(app.Options{Model: f.model, Mode: tool.Mode(f.mode), Limits: inspan.Limits{RetryLong: true}}, warn)
 	f.worker.Temporal = conn
 	return f.worker.Run(worker.InterruptCh())
 }
