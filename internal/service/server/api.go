@@ -15,6 +15,7 @@ import (
 
 // endpoint is one method and path of the API.
 type endpoint struct {
+	name         string // of the operation, for clients that are generated
 	method, path string
 	role         Role // lowest role that may call it; empty means no role and no token needed
 	doc          string
@@ -40,74 +41,74 @@ type nothing struct{}
 // endpoints returns all endpoints.
 func (s *Server) endpoints() []endpoint {
 	return []endpoint{
-		at("POST", "/api/v1/tasks", Operator, "Submit a task. An Idempotency-Key header makes it safe to send twice.", (*call).submit),
-		at("GET", "/api/v1/tasks", Viewer, "List tasks, the newest first.", (*call).tasks),
-		at("GET", "/api/v1/tasks/{id}", Viewer, "Read a task.", (*call).task),
-		at("POST", "/api/v1/tasks/{id}/cancel", Operator, "Cancel a task. It ends in stage cancelled.", (*call).cancelTask),
-		at("POST", "/api/v1/tasks/{id}/interrupt", Operator, "Interrupt the run of a task. One that is open takes messages afterwards.",
+		at("createTask", "POST", "/api/v1/tasks", Operator, "Submit a task. An Idempotency-Key header makes it safe to send twice.", (*call).submit),
+		at("listTasks", "GET", "/api/v1/tasks", Viewer, "List tasks, the newest first.", (*call).tasks),
+		at("getTask", "GET", "/api/v1/tasks/{id}", Viewer, "Read a task.", (*call).task),
+		at("cancelTask", "POST", "/api/v1/tasks/{id}/cancel", Operator, "Cancel a task. It ends in stage cancelled.", (*call).cancelTask),
+		at("interruptTask", "POST", "/api/v1/tasks/{id}/interrupt", Operator, "Interrupt the run of a task. One that is open takes messages afterwards.",
 			(*call).interrupt),
-		at("POST", "/api/v1/tasks/{id}/close", Operator, "Close an open task. It ends in stage completed when its run has stopped.",
+		at("closeTask", "POST", "/api/v1/tasks/{id}/close", Operator, "Close an open task. It ends in stage completed when its run has stopped.",
 			(*call).closeTask),
-		at("POST", "/api/v1/tasks/{id}/messages", Operator, "Send a message to the agent of a task. A running agent sees it with the results of "+
+		at("sendMessage", "POST", "/api/v1/tasks/{id}/messages", Operator, "Send a message to the agent of a task. A running agent sees it with the results of "+
 			"its current calls; an idle one starts a run.", (*call).message),
-		at("DELETE", "/api/v1/tasks/{id}/workspace", Operator, "Remove the workspace of a task that is over, with the copies of it in which agents worked.", (*call).removeWorkspace),
-		streams("/api/v1/tasks/{id}/events", Viewer, "Follow the events of a task's session, after Last-Event-ID. live=true adds transient "+
+		at("deleteWorkspace", "DELETE", "/api/v1/tasks/{id}/workspace", Operator, "Remove the workspace of a task that is over, with the copies of it in which agents worked.", (*call).removeWorkspace),
+		streams("streamTaskEvents", "/api/v1/tasks/{id}/events", Viewer, "Follow the events of a task's session, after Last-Event-ID. live=true adds transient "+
 			"events, such as text while the model writes it.", (*call).events),
-		at("POST", "/api/v1/tasks/{id}/rewind", Operator, "Take an idle task back to before a message: its files, its conversation or both.",
+		at("rewindTask", "POST", "/api/v1/tasks/{id}/rewind", Operator, "Take an idle task back to before a message: its files, its conversation or both.",
 			(*call).rewind),
-		at("GET", "/api/v1/workflows", Viewer, "List the workflows that tasks can perform.", (*call).flows),
-		at("GET", "/api/v1/approvals", Viewer, "List the open questions of all tasks, and for the owner those of the sessions that the server shows.", (*call).approvals),
-		streams("/api/v1/approvals/stream", Viewer, "Follow the list of open questions. Each change sends the whole list.",
+		at("listWorkflows", "GET", "/api/v1/workflows", Viewer, "List the workflows that tasks can perform.", (*call).flows),
+		at("listApprovals", "GET", "/api/v1/approvals", Viewer, "List the open questions of all tasks, and for the owner those of the sessions that the server shows.", (*call).approvals),
+		streams("streamApprovals", "/api/v1/approvals/stream", Viewer, "Follow the list of open questions. Each change sends the whole list.",
 			(*call).followApprovals),
-		at("POST", "/api/v1/approvals/{task}/{question}", Operator, "Approve or deny a question, or answer it.", (*call).decide),
-		at("POST", "/api/v1/identities", Admin, "Create an identity. Only this response contains its token.", (*call).makeIdentity),
-		at("GET", "/api/v1/identities", Admin, "List identities, without their tokens.", (*call).identities),
-		at("DELETE", "/api/v1/identities/{id}", Admin, "Remove an identity and revoke its token.", (*call).removeIdentity),
-		at("PUT", "/api/v1/tenants/{name}", Admin, "Set the limits of a tenant.", (*call).setTenant),
-		at("GET", "/api/v1/tenants/{name}", Viewer, "Read the limits of a tenant and its usage.", (*call).tenantOf),
-		at("POST", "/api/v1/webhooks", Admin, "Create a webhook. Only this response contains its secret.", (*call).makeWebhook),
-		at("GET", "/api/v1/webhooks", Admin, "List webhooks.", (*call).webhooks),
-		at("GET", "/api/v1/webhooks/{id}", Admin, "Read a webhook.", (*call).oneWebhook),
-		at("POST", "/api/v1/webhooks/{id}", Admin, "Change a webhook: the fields that are set.", (*call).changeWebhook),
-		at("DELETE", "/api/v1/webhooks/{id}", Admin, "Remove a webhook with its dead letters.", (*call).removeWebhook),
-		at("POST", "/api/v1/webhooks/{id}/secret", Admin, "Replace the secret of a webhook. Only this response contains it.",
+		at("answerApproval", "POST", "/api/v1/approvals/{task}/{question}", Operator, "Approve or deny a question, or answer it.", (*call).decide),
+		at("createIdentity", "POST", "/api/v1/identities", Admin, "Create an identity. Only this response contains its token.", (*call).makeIdentity),
+		at("listIdentities", "GET", "/api/v1/identities", Admin, "List identities, without their tokens.", (*call).identities),
+		at("deleteIdentity", "DELETE", "/api/v1/identities/{id}", Admin, "Remove an identity and revoke its token.", (*call).removeIdentity),
+		at("setTenant", "PUT", "/api/v1/tenants/{name}", Admin, "Set the limits of a tenant.", (*call).setTenant),
+		at("getTenant", "GET", "/api/v1/tenants/{name}", Viewer, "Read the limits of a tenant and its usage.", (*call).tenantOf),
+		at("createWebhook", "POST", "/api/v1/webhooks", Admin, "Create a webhook. Only this response contains its secret.", (*call).makeWebhook),
+		at("listWebhooks", "GET", "/api/v1/webhooks", Admin, "List webhooks.", (*call).webhooks),
+		at("getWebhook", "GET", "/api/v1/webhooks/{id}", Admin, "Read a webhook.", (*call).oneWebhook),
+		at("updateWebhook", "POST", "/api/v1/webhooks/{id}", Admin, "Change a webhook: the fields that are set.", (*call).changeWebhook),
+		at("deleteWebhook", "DELETE", "/api/v1/webhooks/{id}", Admin, "Remove a webhook with its dead letters.", (*call).removeWebhook),
+		at("rotateWebhookSecret", "POST", "/api/v1/webhooks/{id}/secret", Admin, "Replace the secret of a webhook. Only this response contains it.",
 			(*call).renewWebhook),
-		at("POST", "/api/v1/webhooks/{id}/test", Admin, "Send a webhook.test event once, and report the outcome.", (*call).testWebhook),
-		at("GET", "/api/v1/webhooks/{id}/dead_letters", Admin, "List the events that could not be delivered.", (*call).deadLetters),
-		at("POST", "/api/v1/webhooks/{id}/dead_letters/{letter}", Admin, "Send such an event again, once. If it is delivered, it leaves the list.",
+		at("testWebhook", "POST", "/api/v1/webhooks/{id}/test", Admin, "Send a webhook.test event once, and report the outcome.", (*call).testWebhook),
+		at("listDeadLetters", "GET", "/api/v1/webhooks/{id}/dead_letters", Admin, "List the events that could not be delivered.", (*call).deadLetters),
+		at("redeliverDeadLetter", "POST", "/api/v1/webhooks/{id}/dead_letters/{letter}", Admin, "Send such an event again, once. If it is delivered, it leaves the list.",
 			(*call).sendLetter),
-		at("GET", "/api/v1/audit", Admin, "Read the audit log, the oldest entry first.", (*call).audit),
-		answers("/invocations", "Have an agent work, on a task of its own or on in a conversation: the runtime contract of Bedrock AgentCore.",
+		at("listAudit", "GET", "/api/v1/audit", Admin, "Read the audit log, the oldest entry first.", (*call).audit),
+		answers("invokeAgent", "/invocations", "Have an agent work, on a task of its own or on in a conversation: the runtime contract of Bedrock AgentCore.",
 			(*call).invoke),
-		at("GET", "/api/v1/sessions", Viewer, "List the sessions of all tasks, and of the agents that work for them.", (*call).sessions),
-		at("GET", "/api/v1/sessions/{id}/events", Viewer, "Read the events of a session, after a number.", (*call).readEvents),
-		at("POST", "/api/v1/sessions/{id}/events", Operator, "Append an input to a session: say something, decide, interrupt.", (*call).appendInput),
-		streams("/api/v1/sessions/{id}/stream", Viewer, "Follow the events of a session, as those of a task.", (*call).followSession),
-		streams("/api/v1/sessions/{id}/view", Viewer, "Follow a session as the web page shows it, from a place of its transcript on.",
+		at("listSessions", "GET", "/api/v1/sessions", Viewer, "List the sessions of all tasks, and of the agents that work for them.", (*call).sessions),
+		at("listEvents", "GET", "/api/v1/sessions/{id}/events", Viewer, "Read the events of a session, after a number.", (*call).readEvents),
+		at("appendEvent", "POST", "/api/v1/sessions/{id}/events", Operator, "Append an input to a session: say something, decide, interrupt.", (*call).appendInput),
+		streams("streamEvents", "/api/v1/sessions/{id}/stream", Viewer, "Follow the events of a session, as those of a task.", (*call).followSession),
+		streams("streamView", "/api/v1/sessions/{id}/view", Viewer, "Follow a session as the web page shows it, from a place of its transcript on.",
 			(*call).followView),
-		at("GET", "/api/v1/sessions/{id}/items", Viewer, "Read a part of a session as the web page shows it.", (*call).items),
-		at("GET", "/api/v1/sessions/{id}/spend", Viewer, "Explain where the tokens and dollars of a session and its subagents went.",
+		at("listItems", "GET", "/api/v1/sessions/{id}/items", Viewer, "Read a part of a session as the web page shows it.", (*call).items),
+		at("getSpend", "GET", "/api/v1/sessions/{id}/spend", Viewer, "Explain where the tokens and dollars of a session and its subagents went.",
 			(*call).spend),
-		at("GET", "/api/v1/sessions/{id}/team", Viewer, "Read who works for a session, what each costs and waits for, and their tasks.",
+		at("getTeam", "GET", "/api/v1/sessions/{id}/team", Viewer, "Read who works for a session, what each costs and waits for, and their tasks.",
 			(*call).team),
-		at("POST", "/api/v1/sessions/{id}/team/tasks/{task}", Operator, "Give a task of the team to a member, or to all.", (*call).assign),
-		at("GET", "/api/v1/board", Viewer, "Read the board: sessions by state, and all open questions.", (*call).board),
-		at("GET", "/api/v1/evals/{id}", Viewer, "Read the state of a run of an evaluation, with its trials.", (*call).evalRun),
-		at("GET", "/api/v1/search", Viewer, "Find a text in all that was said in sessions.", (*call).search),
-		at("POST", "/api/v1/codes", Admin, "Make a code by which a browser signs in as the owner, once, within a minute.", (*call).makeCode),
-		at("POST", signInPath, Admin, "Sign a browser in, with a code as the bearer token. Only this response contains its token.",
+		at("assignTeamTask", "POST", "/api/v1/sessions/{id}/team/tasks/{task}", Operator, "Give a task of the team to a member, or to all.", (*call).assign),
+		at("getBoard", "GET", "/api/v1/board", Viewer, "Read the board: sessions by state, and all open questions.", (*call).board),
+		at("getEvaluation", "GET", "/api/v1/evals/{id}", Viewer, "Read the state of a run of an evaluation, with its trials.", (*call).evalRun),
+		at("search", "GET", "/api/v1/search", Viewer, "Find a text in all that was said in sessions.", (*call).search),
+		at("createCode", "POST", "/api/v1/codes", Admin, "Make a code by which a browser signs in as the owner, once, within a minute.", (*call).makeCode),
+		at("signIn", "POST", signInPath, Admin, "Sign a browser in, with a code as the bearer token. Only this response contains its token.",
 			(*call).signIn),
-		at("GET", "/api/v1/sessions/{id}/trace", Viewer, "Read the spans of a session, with their times, after a number.",
+		at("getTrace", "GET", "/api/v1/sessions/{id}/trace", Viewer, "Read the spans of a session, with their times, after a number.",
 			(*call).trace),
-		at("GET", "/api/v1/sessions/{id}/cost", Viewer, "Sum up the costs of a session and its subagents.", (*call).cost),
-		at("GET", "/api/v1/sessions/{id}/points", Viewer, "List the messages that a session can be rewound to.", (*call).points),
-		at("GET", "/api/v1/sessions/{id}/effects", Viewer, "List effects of a session that a rewind can't undo.", (*call).effects),
-		at("GET", "/api/v1/sessions/{id}/blobs/{digest}", Viewer, "Read a blob that an event of a session names.", (*call).blob),
-		answers("/v1/chat/completions", "Talk to an agent as to a model: OpenAI's chat completions.", (*call).complete),
-		answers("/v1/responses", "Talk to an agent as to a model: OpenAI's responses.", (*call).respond),
-		at("GET", "/v1/models", Viewer, "List the models of the two endpoints above.", (*call).models),
-		at("GET", "/api/v1/openapi.json", Viewer, "Read this description.", (*call).openAPI),
-		at("GET", "/metrics", Viewer, "Read measures of all tenants in the text format of Prometheus.", (*call).metrics),
+		at("getCost", "GET", "/api/v1/sessions/{id}/cost", Viewer, "Sum up the costs of a session and its subagents.", (*call).cost),
+		at("listPoints", "GET", "/api/v1/sessions/{id}/points", Viewer, "List the messages that a session can be rewound to.", (*call).points),
+		at("listEffects", "GET", "/api/v1/sessions/{id}/effects", Viewer, "List effects of a session that a rewind can't undo.", (*call).effects),
+		at("getBlob", "GET", "/api/v1/sessions/{id}/blobs/{digest}", Viewer, "Read a blob that an event of a session names.", (*call).blob),
+		answers("createChatCompletion", "/v1/chat/completions", "Talk to an agent as to a model: OpenAI's chat completions.", (*call).complete),
+		answers("createResponse", "/v1/responses", "Talk to an agent as to a model: OpenAI's responses.", (*call).respond),
+		at("listModels", "GET", "/v1/models", Viewer, "List the models of the two endpoints above.", (*call).models),
+		at("getOpenAPI", "GET", "/api/v1/openapi.json", Viewer, "Read this description.", (*call).openAPI),
+		at("getMetrics", "GET", "/metrics", Viewer, "Read measures of all tenants in the text format of Prometheus.", (*call).metrics),
 		s.ping(),
 		s.ready(),
 		s.hooks(),
@@ -117,9 +118,9 @@ func (s *Server) endpoints() []endpoint {
 
 // at returns an endpoint whose request is In: fields with a "path" or "query" tag are read from there, the
 // others from the body.
-func at[In, Out any](method, path string, role Role, doc string, f func(*call, In) (Out, error)) endpoint {
+func at[In, Out any](name, method, path string, role Role, doc string, f func(*call, In) (Out, error)) endpoint {
 	return endpoint{
-		method: method, path: path, role: role, doc: doc, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](),
+		name: name, method: method, path: path, role: role, doc: doc, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](),
 		do: reading(func(c *call, in In) (int, any, error) {
 			out, err := f(c, in)
 			return status(method, path, out), out, err
@@ -150,18 +151,18 @@ func status(method, path string, out any) int {
 }
 
 // streams returns an endpoint that responds with server-sent events.
-func streams[In any](path string, role Role, doc string, f func(*call, In) error) endpoint {
+func streams[In any](name, path string, role Role, doc string, f func(*call, In) error) endpoint {
 	return endpoint{
-		method: http.MethodGet, path: path, role: role, doc: doc, in: reflect.TypeFor[In](), out: reflect.TypeFor[nothing](), stream: true,
+		name: name, method: http.MethodGet, path: path, role: role, doc: doc, in: reflect.TypeFor[In](), out: reflect.TypeFor[nothing](), stream: true,
 		do: reading(func(c *call, in In) (int, any, error) { return 0, nil, f(c, in) }),
 	}
 }
 
 // answers returns an endpoint that talks to an agent. If f returns neither a response nor an error, it has
 // responded itself, with server-sent events.
-func answers[In, Out any](path, doc string, f func(*call, In) (*Out, error)) endpoint {
+func answers[In, Out any](name, path, doc string, f func(*call, In) (*Out, error)) endpoint {
 	return endpoint{
-		method: http.MethodPost, path: path, role: Operator, doc: doc, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), live: true,
+		name: name, method: http.MethodPost, path: path, role: Operator, doc: doc, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), live: true,
 		do: reading(func(c *call, in In) (int, any, error) {
 			out, err := f(c, in)
 			if out == nil {

@@ -200,6 +200,9 @@ func oneOf[T ~string](values ...T) (out []any) {
 
 // bound adds the limits of requests to the schema of a type.
 func bound(t reflect.Type, s *jsonschema.Schema) {
+	if s.Ref != "" || s.AnyOf != nil { // another schema has them
+		return
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		bound(t.Elem(), s)
@@ -228,7 +231,11 @@ func bound(t reflect.Type, s *jsonschema.Schema) {
 			bound(f.Type, of)
 			narrow(of, t, name)
 			if strings.Contains(more, "omit") { // null has the same effect as omitting it
-				if of.Type != "" {
+				switch {
+				case of.Ref != "":
+					of.Types = []string{"null"}
+					nullable(of)
+				case of.Type != "":
 					of.Types, of.Type = []string{"null", of.Type}, ""
 				}
 				if of.Enum != nil {

@@ -31,7 +31,7 @@ type health struct {
 // during a call that takes hours, and the time of the last activity.
 func (s *Server) ping() endpoint {
 	says := map[int]reflect.Type{http.StatusOK: reflect.TypeFor[health]()}
-	return plain("/ping", "", "Tell whether the server lives, and whether tasks work.", says, func(w http.ResponseWriter, _ *http.Request) {
+	return plain("ping", "/ping", "", "Tell whether the server lives, and whether tasks work.", says, func(w http.ResponseWriter, _ *http.Request) {
 		now := health{Status: "Healthy", Last: s.pulse.last.Load()}
 		if s.pulse.busy.Load() > 0 {
 			now.Status = "HealthyBusy"
@@ -52,7 +52,7 @@ type readiness struct {
 // ready reports whether the server accepts tasks.
 func (s *Server) ready() endpoint {
 	says := map[int]reflect.Type{http.StatusOK: reflect.TypeFor[readiness](), http.StatusServiceUnavailable: reflect.TypeFor[readiness]()}
-	return plain("/readyz", "", "Tell whether tasks are taken.", says, func(w http.ResponseWriter, r *http.Request) {
+	return plain("ready", "/readyz", "", "Tell whether tasks are taken.", says, func(w http.ResponseWriter, r *http.Request) {
 		now, status := readiness{Ready: true}, http.StatusOK
 		switch {
 		case s.isDraining():
@@ -82,9 +82,9 @@ func (s *Server) ready() endpoint {
 const storeAnswers = 2 * time.Second
 
 // plain returns an endpoint that writes its response itself.
-func plain(path string, role Role, doc string, says map[int]reflect.Type, f http.HandlerFunc) endpoint {
+func plain(name, path string, role Role, doc string, says map[int]reflect.Type, f http.HandlerFunc) endpoint {
 	in := reflect.TypeFor[nothing]()
-	return endpoint{method: http.MethodGet, path: path, role: role, doc: doc, in: in, out: in, says: says, plain: f}
+	return endpoint{name: name, method: http.MethodGet, path: path, role: role, doc: doc, in: in, out: in, says: says, plain: f}
 }
 
 // replyText responds with text that must not be cached.

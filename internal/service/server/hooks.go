@@ -20,7 +20,7 @@ type hooked struct {
 // hooks returns the endpoint of webhooks that begin runs, or answer steps that wait for them. The signature
 // identifies the caller.
 func (s *Server) hooks() endpoint {
-	e := plain(hooksPath+"{name}", "", "Call a webhook of a schedule, with the signature of Standard Webhooks or GitHub.",
+	e := plain("callHook", hooksPath+"{name}", "", "Call a webhook of a schedule, with the signature of Standard Webhooks or GitHub.",
 		map[int]reflect.Type{http.StatusAccepted: reflect.TypeFor[hooked]()}, s.hook)
 	e.method = http.MethodPost
 	return e

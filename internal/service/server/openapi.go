@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"net/http"
+	"path"
 	"reflect"
 	"strconv"
 	"strings"
@@ -19,8 +20,9 @@ import (
 func (c *call) openAPI(nothing) (map[string]any, error) {
 	paths := map[string]map[string]any{}
 	all := c.endpoints()
+	types := schemasOf(all)
 	for _, e := range all {
-		op, err := e.describe(all)
+		op, err := e.describe(all, types)
 		if err != nil {
 			return nil, err
 		}
@@ -29,9 +31,17 @@ func (c *call) openAPI(nothing) (map[string]any, error) {
 		}
 		paths[e.path][strings.ToLower(e.method)] = op
 	}
-	problem, err := schemaOf(reflect.TypeFor[Problem]())
+	problem, err := types.build(reflect.TypeFor[Problem]())
 	if err != nil {
 		return nil, err
+	}
+	components, err := types.components()
+	if err != nil {
+		return nil, err
+	}
+	components["Problem"] = map[string]any{
+		"type": "object", "required": []string{"type", "error"},
+		"properties": map[string]any{"type": map[string]any{"const": "error"}, "error": problem, "request_id": map[string]any{"type": "string"}},
 	}
 	return map[string]any{
 		"openapi": "3.1.0",
@@ -45,10 +55,7 @@ func (c *call) openAPI(nothing) (map[string]any, error) {
 				"token": map[string]any{"type": "http", "scheme": "bearer"},
 				"key":   map[string]any{"type": "apiKey", "in": "header", "name": "X-Api-Key"},
 			},
-			"schemas": map[string]any{"Problem": map[string]any{
-				"type": "object", "required": []string{"type", "error"},
-				"properties": map[string]any{"type": map[string]any{"const": "error"}, "error": problem, "request_id": map[string]any{"type": "string"}},
-			}},
+			"schemas": components,
 		},
 		"security": security(),
 	}, nil
@@ -60,43 +67,46 @@ func security() []any {
 }
 
 // describe describes an endpoint; all is the list of all endpoints.
-func (e endpoint) describe(all []endpoint) (map[string]any, error) {
-	op := map[string]any{"summary": e.doc, "operationId": e.id()}
+func (e endpoint) describe(all []endpoint, types schemas) (map[string]any, error) {
+	op := map[string]any{"summary": e.doc, "operationId": e.name}
 	if e.role == "" {
 		op["security"] = append(security(), map[string]any{}) // no token needed
 	} else {
 		op["description"] = "Needs the role " + string(e.role) + "."
 	}
 	params := e.headers()
-	body := false
-	for i := range e.in.NumField() {
-		f := e.in.Field(i)
-		path, query := f.Tag.Get("path"), f.Tag.Get("query")
-		switch {
-		case path+query == "":
-			body = body || f.Tag.Get("json") != "-"
-		case path != "":
+	for f := range e.in.Fields() {
+		if path := f.Tag.Get("path"); path != "" {
 			params = append(params, parameter("path", path, bounded(e.in, f, path)))
-		default:
+		} else if query := f.Tag.Get("query"); query != "" {
 			params = append(params, parameter("query", query, bounded(e.in, f, query)))
 		}
 	}
 	if params != nil {
 		op["parameters"] = params
 	}
-	if body {
-		schema, err := schemaOf(e.in)
+	if e.hasBody() {
+		schema, err := types.of(e.in)
 		if err != nil {
 			return nil, err
 		}
-		bound(e.in, schema)
 		op["requestBody"] = map[string]any{
 			"required": !optional(e.in), "content": map[string]any{"application/json": map[string]any{"schema": schema}},
 		}
 	}
-	answers, err := e.answers(all)
+	answers, err := e.answers(all, types)
 	op["responses"] = answers
 	return op, err
+}
+
+// hasBody reports whether an endpoint reads a body.
+func (e endpoint) hasBody() bool {
+	for f := range e.in.Fields() {
+		if f.Tag.Get("path")+f.Tag.Get("query") == "" && f.Tag.Get("json") != "-" {
+			return true
+		}
+	}
+	return false
 }
 
 func parameter(in, name string, schema *jsonschema.Schema) map[string]any {
@@ -122,12 +132,12 @@ func (e endpoint) headers() (out []any) {
 
 // answers returns the responses of an endpoint. A response that names a new object links to the endpoints that
 // take it.
-func (e endpoint) answers(all []endpoint) (map[string]any, error) {
+func (e endpoint) answers(all []endpoint, types schemas) (map[string]any, error) {
 	out := map[string]any{}
 	for status, what := range e.refusals() {
 		answer := map[string]any{
 			"description": what,
-			"content":     map[string]any{"application/json": map[string]any{"schema": map[string]any{"$ref": "#/components/schemas/Problem"}}},
+			"content":     map[string]any{"application/json": map[string]any{"schema": refersTo("Problem")}},
 		}
 		if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 			answer["headers"] = map[string]any{"Retry-After": map[string]any{"description": "seconds", "schema": map[string]any{"type": "integer"}}}
@@ -135,7 +145,7 @@ func (e endpoint) answers(all []endpoint) (map[string]any, error) {
 		out[strconv.Itoa(status)] = answer
 	}
 	for status, t := range e.good() {
-		answer, err := e.answerOf(t)
+		answer, err := e.answerOf(t, types)
 		if err != nil {
 			return nil, err
 		}
@@ -158,7 +168,7 @@ func (e endpoint) good() map[int]reflect.Type {
 	return map[int]reflect.Type{status(e.method, e.path, reflect.New(e.out).Elem().Interface()): e.out}
 }
 
-func (e endpoint) answerOf(t reflect.Type) (map[string]any, error) {
+func (e endpoint) answerOf(t reflect.Type, types schemas) (map[string]any, error) {
 	field := map[string]any{"type": "string"}
 	text := map[string]any{"schema": map[string]any{
 		"type": "object", "description": "each event of the stream, by its fields",
@@ -174,7 +184,7 @@ func (e endpoint) answerOf(t reflect.Type) (map[string]any, error) {
 	}
 	var schema any = map[string]any{"type": "object"}
 	if t.Kind() != reflect.Map {
-		made, err := schemaOf(t)
+		made, err := types.of(t)
 		if err != nil {
 			return nil, err
 		}
@@ -248,23 +258,142 @@ func links(answer reflect.Type, all []endpoint) map[string]any {
 			if out == nil {
 				out = map[string]any{}
 			}
-			out[to.id()] = map[string]any{"operationId": to.id(), "parameters": params}
+			out[to.name] = map[string]any{"operationId": to.name, "parameters": params}
 		}
 	}
 	return out
 }
 
-// id returns the name of an endpoint: its method and the words of its path.
-func (e endpoint) id() string {
-	path := strings.TrimPrefix(e.path, "/api/v1")
-	return strings.ToLower(e.method) + strings.NewReplacer("{", "", "}", "", "/", "_", ".", "_").Replace(path)
+// schemas makes the schemas of an API. Each of our structs has one by its name, to which the others refer.
+type schemas struct {
+	names map[reflect.Type]string
+	sent  map[reflect.Type]bool // in requests, whose fields have limits
 }
 
-// schemaOf returns the schema of a type's JSON form.
-func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
-	return jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+// schemasOf collects the structs of endpoints.
+func schemasOf(all []endpoint) schemas {
+	s := schemas{names: map[reflect.Type]string{}, sent: map[reflect.Type]bool{}}
+	for _, e := range all {
+		if e.hasBody() {
+			s.collect(e.in, true)
+		}
+		for _, t := range e.good() {
+			s.collect(t, false)
+		}
+	}
+	return s
+}
+
+// special returns the types whose JSON form does not follow from their fields.
+func special() map[reflect.Type]*jsonschema.Schema {
+	return map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage](): {},
 		reflect.TypeFor[time.Time]():       {Type: "string", Format: "date-time"},
 		reflect.TypeFor[cost.Money]():      {Type: "number"},
-	}})
+	}
+}
+
+// collect names a type and those of its fields.
+func (s schemas) collect(t reflect.Type, sent bool) {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		s.collect(t.Elem(), sent)
+		return
+	case reflect.Struct:
+	default:
+		return
+	}
+	_, known := s.names[t]
+	if special()[t] != nil || t.NumField() == 0 || known && (s.sent[t] || !sent) {
+		return
+	}
+	if t.Name() != "" {
+		s.sent[t] = s.sent[t] || sent
+		s.name(t)
+	}
+	for f := range t.Fields() {
+		if f.Anonymous && f.Type.Kind() == reflect.Struct { // its fields are those of t
+			for inner := range f.Type.Fields() {
+				s.collect(inner.Type, sent)
+			}
+		} else if f.IsExported() && f.Tag.Get("json") != "-" {
+			s.collect(f.Type, sent)
+		}
+	}
+}
+
+// name gives a type its name, after that of its package if another type has it.
+func (s schemas) name(t reflect.Type) {
+	name := strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
+	for of, taken := range s.names {
+		if taken == name && of != t {
+			name = strings.ToUpper(path.Base(t.PkgPath())[:1]) + path.Base(t.PkgPath())[1:] + name
+		}
+	}
+	s.names[t] = name
+}
+
+// components returns the schemas of all named types.
+func (s schemas) components() (map[string]any, error) {
+	out := map[string]any{}
+	for t, name := range s.names {
+		schema, err := s.build(t)
+		if err != nil {
+			return nil, err
+		}
+		if s.sent[t] {
+			bound(t, schema)
+		}
+		out[name] = schema
+	}
+	return out, nil
+}
+
+// of returns the schema of a type's JSON form: a reference, if the type has a name.
+func (s schemas) of(t reflect.Type) (*jsonschema.Schema, error) {
+	if name, named := s.names[t]; named {
+		return refersTo(name), nil
+	}
+	return s.build(t)
+}
+
+func refersTo(name string) *jsonschema.Schema {
+	return &jsonschema.Schema{Ref: "#/components/schemas/" + name}
+}
+
+// build makes a schema that refers to those of other types.
+func (s schemas) build(t reflect.Type) (*jsonschema.Schema, error) {
+	known := special()
+	for other, name := range s.names {
+		if other != t {
+			known[other] = refersTo(name)
+		}
+	}
+	if t.Kind() == reflect.Struct {
+		for f := range t.Fields() {
+			if f.Anonymous {
+				delete(known, f.Type)
+			}
+		}
+	}
+	schema, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: known})
+	if err == nil {
+		nullable(schema)
+	}
+	return schema, err
+}
+
+// nullable mends references that may be null: a reference has no types of its own.
+func nullable(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if s.Ref != "" && s.Types != nil {
+		s.AnyOf, s.Ref, s.Types = []*jsonschema.Schema{{Ref: s.Ref}, {Type: "null"}}, "", nil
+	}
+	for _, p := range s.Properties {
+		nullable(p)
+	}
+	nullable(s.Items)
+	nullable(s.AdditionalProperties)
 }

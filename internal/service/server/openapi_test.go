@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -45,6 +46,7 @@ func (d *description) read(h *house) {
 	}
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)
+	raw = bytes.ReplaceAll(raw, []byte("#/components/schemas/"), []byte("#/$defs/")) // for the validator, which reads one schema
 	var shared struct {
 		Components struct{ Schemas map[string]*jsonschema.Schema }
 	}
@@ -56,6 +58,16 @@ func (d *description) read(h *house) {
 	for path := range d.doc.Paths {
 		d.paths.Handle(path, http.NotFoundHandler())
 	}
+}
+
+// resolve makes a schema usable, with those that it refers to.
+func (d *description) resolve(s *jsonschema.Schema) (*jsonschema.Resolved, error) {
+	s = s.CloneSchemas()
+	s.Defs = map[string]*jsonschema.Schema{}
+	for name, schema := range d.doc.Schemas {
+		s.Defs[name] = schema.CloneSchemas()
+	}
+	return s.Resolve(nil)
 }
 
 // holds reports an answer that is not described. What is for Managed Agents clients is described
@@ -89,11 +101,7 @@ func (d *description) holds(h *house, res *http.Response, raw []byte) {
 	if !described || media != "application/json" {
 		return
 	}
-	schema := content.Schema
-	if name, refers := strings.CutPrefix(schema.Ref, "#/components/schemas/"); refers {
-		schema = d.doc.Schemas[name]
-	}
-	resolved, err := schema.CloneSchemas().Resolve(nil)
+	resolved, err := d.resolve(content.Schema)
 	var value any
 	if err == nil {
 		err = json.Unmarshal(raw, &value)
@@ -154,7 +162,7 @@ func TestBounds(t *testing.T) {
 		if err := json.Unmarshal(*h.api.doc.Paths[path][method].RequestBody, &b); err != nil {
 			t.Fatal(err)
 		}
-		resolved, err := b.Content["application/json"].Schema.Resolve(nil)
+		resolved, err := h.api.resolve(b.Content["application/json"].Schema)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ type socketMessage struct {
 // socket returns the endpoint of conversations over a WebSocket.
 func (s *Server) socket() endpoint {
 	says := map[int]reflect.Type{http.StatusSwitchingProtocols: reflect.TypeFor[nothing]()}
-	e := plain("/ws", Operator, "Talk to an agent over a WebSocket. See docs/SERVER.md.", says, s.talk)
+	e := plain("talk", "/ws", Operator, "Talk to an agent over a WebSocket. See docs/SERVER.md.", says, s.talk)
 	e.in = reflect.TypeFor[rejoined]()
 	return e
 }
