@@ -186,28 +186,35 @@ const pythonVersion = "2.14.0"
 // newest says that the newest clients are to be tried, instead of those that the server is known to satisfy.
 func newest() bool { return os.Getenv("INSPAN_SDK") == "newest" }
 
-// python is an interpreter that has the official client, from a folder of the user's cache.
+// python is an interpreter that has the official client.
 func python(t *testing.T) string {
+	t.Helper()
+	if newest() {
+		return pythonWith(t, "anthropic-webhooks-newest", "", pythonClient)
+	}
+	return pythonWith(t, "anthropic-webhooks-"+pythonVersion, "import anthropic, standardwebhooks", pythonClient+"=="+pythonVersion)
+}
+
+// pythonWith is an interpreter that has a package, from a folder of the user's cache. The package is installed unless
+// the interpreter can run the check; it always is if that is empty.
+func pythonWith(t *testing.T, folder, check, wanted string) string {
 	t.Helper()
 	base, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("SKIPPED: the official Python client is not tried, because there is no python3")
+		t.Skipf("SKIPPED: %s is not tried, because there is no python3", wanted)
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	venv, wanted := filepath.Join(cache, "inspan-oracle", "anthropic-webhooks-"+pythonVersion), pythonClient+"=="+pythonVersion
-	if newest() {
-		venv, wanted = filepath.Join(cache, "inspan-oracle", "anthropic-webhooks-newest"), pythonClient
-	}
+	venv := filepath.Join(cache, "inspan-oracle", folder)
 	python := filepath.Join(venv, "bin", "python")
-	if !newest() && exec.CommandContext(t.Context(), python, "-c", "import anthropic, standardwebhooks").Run() == nil {
+	if check != "" && exec.CommandContext(t.Context(), python, "-c", check).Run() == nil {
 		return python
 	}
 	for _, args := range [][]string{{base, "-m", "venv", "--clear", venv}, {python, "-m", "pip", "install", "--quiet", wanted}} {
 		if out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil {
-			t.Skipf("SKIPPED: the official Python client is not tried, because it can't be installed: %v\n%s", err, out)
+			t.Skipf("SKIPPED: %s is not tried, because it can't be installed: %v\n%s", wanted, err, out)
 		}
 	}
 	return python

@@ -110,6 +110,16 @@ func (w *web) signIn() string {
 	return w.post("/api/v1/codes", nil)["code"].(string)
 }
 
+// token is the owner's.
+func (w *web) token() string {
+	w.t.Helper()
+	token, err := os.ReadFile(filepath.Join(w.dir, "state", "server.token"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(token))
+}
+
 // post sends something as the owner, and returns the answer.
 func (w *web) post(path string, body any) (out map[string]any) {
 	w.t.Helper()
@@ -125,11 +135,7 @@ func (w *web) post(path string, body any) (out map[string]any) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	token, err := os.ReadFile(filepath.Join(w.dir, "state", "server.token"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	req.Header.Set("Authorization", "Bearer "+w.token())
 	req.Header.Set("Content-Type", "application/json")
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {

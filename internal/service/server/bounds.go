@@ -246,11 +246,12 @@ func bound(t reflect.Type, s *jsonschema.Schema) {
 	}
 	if t == reflect.TypeFor[Spec]() { // an open task may get its prompt later
 		s.Required = nil
-		s.AnyOf = []*jsonschema.Schema{
+		// Twice "not", as generators of clients make three types of a plain anyOf.
+		s.Not = &jsonschema.Schema{Not: &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
 			{Required: []string{"prompt"}, Properties: map[string]*jsonschema.Schema{"prompt": {Type: "string", Pattern: someText}}},
 			{Required: []string{"github"}, Properties: map[string]*jsonschema.Schema{"github": {Type: "string", MinLength: new(1)}}},
 			{Required: []string{"open"}, Properties: map[string]*jsonschema.Schema{"open": {Const: new(any(true))}}},
-		}
+		}}}
 	}
 }
 

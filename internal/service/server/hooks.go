@@ -22,8 +22,13 @@ type hooked struct {
 func (s *Server) hooks() endpoint {
 	e := plain("callHook", hooksPath+"{name}", "", "Call a webhook of a schedule, with the signature of Standard Webhooks or GitHub.",
 		map[int]reflect.Type{http.StatusAccepted: reflect.TypeFor[hooked]()}, s.hook)
-	e.method = http.MethodPost
+	e.method, e.in = http.MethodPost, reflect.TypeFor[hookName]()
 	return e
+}
+
+// hookName is the path of a call of a webhook. Its body is for the schedule.
+type hookName struct {
+	Name string `json:"-" path:"name"`
 }
 
 func (s *Server) hook(w http.ResponseWriter, r *http.Request) {

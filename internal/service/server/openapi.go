@@ -286,8 +286,10 @@ func schemasOf(all []endpoint) schemas {
 
 // special returns the types whose JSON form does not follow from their fields.
 func special() map[reflect.Type]*jsonschema.Schema {
+	anything := &jsonschema.Schema{Description: "any JSON"} // generators do not read "true", which is an empty schema
 	return map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[json.RawMessage](): {},
+		reflect.TypeFor[json.RawMessage](): anything,
+		reflect.TypeFor[any]():             anything,
 		reflect.TypeFor[time.Time]():       {Type: "string", Format: "date-time"},
 		reflect.TypeFor[cost.Money]():      {Type: "number"},
 	}

@@ -51,8 +51,8 @@ func (in responseRequest) plain() error {
 		neutral("background", in.Background, `false`), neutral("text.format", in.Text.Format, `{"type":"text"}`))
 }
 
-// response is a response as clients read it.
-type response struct {
+// modelResponse is a response as clients read it.
+type modelResponse struct {
 	ID         string         `json:"id"`
 	Object     string         `json:"object"`
 	Created    int64          `json:"created_at"`
@@ -120,7 +120,7 @@ func (in responseRequest) exchange() (x exchange, err error) {
 }
 
 // respond answers an input. To continue with the same agent, a client names the previous response.
-func (c *call) respond(in responseRequest) (*response, error) {
+func (c *call) respond(in responseRequest) (*modelResponse, error) {
 	x, err := in.exchange()
 	if err != nil {
 		return nil, err
@@ -135,14 +135,14 @@ func (c *call) respond(in responseRequest) (*response, error) {
 		return nil, err
 	}
 	id := tool.Digest([]byte(task + strconv.FormatUint(after, 10)))[:32]
-	out := &response{
+	out := &modelResponse{
 		ID: "resp_" + id, Object: "response", Created: time.Now().Unix(), Status: "in_progress", Model: in.Model, Output: []responseItem{},
 		Tools: []any{}, Choice: "auto",
 	}
 	if in.Previous != "" {
 		out.Previous = &in.Previous
 	}
-	w := &responseStream{response: out, item: "msg_" + id}
+	w := &responseStream{modelResponse: out, item: "msg_" + id}
 	if in.Stream {
 		w.out = &chunked{NewSSE(c.w)}
 	}
@@ -164,7 +164,7 @@ func (c *call) respond(in responseRequest) (*response, error) {
 
 // responseStream is a response in progress, whether the client streams it or not.
 type responseStream struct {
-	*response
+	*modelResponse
 	item string
 	out  *chunked // nil means the client waits for the end
 	seq  int
@@ -182,8 +182,8 @@ func (w *responseStream) tell(name string, fields map[string]any) {
 }
 
 func (w *responseStream) begin() {
-	w.tell("response.created", map[string]any{"response": w.response})
-	w.tell("response.in_progress", map[string]any{"response": w.response})
+	w.tell("response.created", map[string]any{"response": w.modelResponse})
+	w.tell("response.in_progress", map[string]any{"response": w.modelResponse})
 	w.tell("response.output_item.added", map[string]any{
 		"output_index": 0, "item": responseItem{w.item, "message", "in_progress", "assistant", []responsePart{}},
 	})
@@ -234,5 +234,5 @@ func (w *responseStream) end(a answered, err error) {
 	w.tell("response.output_text.done", w.at(map[string]any{"text": a.text, "logprobs": []any{}}))
 	w.tell("response.content_part.done", w.at(map[string]any{"part": part}))
 	w.tell("response.output_item.done", map[string]any{"output_index": 0, "item": item})
-	w.tell("response."+w.Status, map[string]any{"response": w.response})
+	w.tell("response."+w.Status, map[string]any{"response": w.modelResponse})
 }

@@ -347,15 +347,15 @@ type oneLetter struct {
 	Letter string `json:"-" path:"letter"`
 }
 
-// newWebhook is NewWebhook without a path.
-type newWebhook struct {
+// webhookSpec is NewWebhook without a path.
+type webhookSpec struct {
 	URL         *string   `json:"url" jsonschema:"https address on a public host"`
 	Events      *[]string `json:"enabled_events" jsonschema:"types of events, or * for all"`
 	Name        *string   `json:"name,omitempty"`
 	Description *string   `json:"description,omitempty"`
 }
 
-func (c *call) makeWebhook(in newWebhook) (Webhook, error) {
+func (c *call) makeWebhook(in webhookSpec) (Webhook, error) {
 	return c.MakeWebhook(NewWebhook{URL: in.URL, Events: in.Events, Name: in.Name, Description: in.Description})
 }
 
