@@ -139,7 +139,11 @@ func (r *tenant) attendCall(ctx context.Context, req *sdk.CallToolRequest, w *cl
 // that the question is answered.
 func (r *tenant) askClient(ctx context.Context, req *sdk.CallToolRequest, w *clientCall, q question) *sdk.CallToolResult {
 	if !hasForms(req) {
-		q.answer <- noFormAnswer(q.Pending)
+		d := event.Decided{Call: q.Call.ID, By: "nobody", Reason: "it needs approval, and this client can't ask anybody for it"}
+		if q.Asks {
+			d.Reason = "nobody is here to answer; decide yourself, and say what you decided"
+		}
+		q.answer <- d
 		return nil
 	}
 	if req.ProtocolVersion() >= sessionless {
