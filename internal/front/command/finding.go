@@ -13,6 +13,34 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
+// withApp makes the function of a command, which first reads the settings.
+func (c *command) withApp(do func(cmd *cobra.Command, a *app.App, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		a, err := c.installation()
+		if err != nil {
+			return err
+		}
+		return do(cmd, a, args)
+	}
+}
+
+// inFolder is withApp for a command about a folder, which it finds; nil means the current one.
+func (c *command) inFolder(
+	cwd *string, do func(cmd *cobra.Command, a *app.App, root string, args []string) error,
+) func(*cobra.Command, []string) error {
+	return c.withApp(func(cmd *cobra.Command, a *app.App, args []string) error {
+		folder := "."
+		if cwd != nil {
+			folder = *cwd
+		}
+		root, err := workspace(folder)
+		if err != nil {
+			return err
+		}
+		return do(cmd, a, root, args)
+	})
+}
+
 // one loads the settings and finds the session that the text means, for a change.
 func (c *command) one(ctx context.Context, text string) (*app.App, string, error) {
 	a, err := c.installation()
