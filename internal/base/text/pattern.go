@@ -2,6 +2,7 @@ package text
 
 import (
 	"regexp"
+	"strings"
 	"sync"
 )
 
@@ -10,4 +11,18 @@ import (
 // fifth of the time in which the program starts.
 func Pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
+// Wild reports whether text matches a pattern in which * matches anything.
+func Wild(pattern, text string) bool {
+	first, rest, open := strings.Cut(pattern, "*")
+	text, ok := strings.CutPrefix(text, first)
+	for ok && open {
+		var piece string
+		if piece, rest, open = strings.Cut(rest, "*"); !open {
+			return strings.HasSuffix(text, piece)
+		}
+		_, text, ok = strings.Cut(text, piece)
+	}
+	return ok && text == ""
 }

@@ -297,3 +297,43 @@ func TestTable(t *testing.T) {
 		t.Errorf("it is\n%swanted\n%s", out.String(), want)
 	}
 }
+
+func TestWild(t *testing.T) {
+	for pattern, want := range map[string]bool{
+		"npm run test": true, "npm * test": true, "npm*": true, "*test": true, "*": true, "**": true, "n*run*st": true,
+		"npm": false, "npm run": false, "*run": false, "run*": false, "npm test*": false, "*test*run*": false, "": false,
+		"npm run test*t": false, // a part of the text counts once
+	} {
+		if got := text.Wild(pattern, "npm run test"); got != want {
+			t.Errorf("%q matches %v, want %v", pattern, got, want)
+		}
+	}
+}
+
+func TestFenced(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\n":           "```go\na\n```",
+		"a ``` b\n````": "`````go\na ``` b\n````\n`````",
+		"":              "```go\n\n```",
+	} {
+		if got := text.Fenced("go", in); got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestHunk(t *testing.T) {
+	for line, want := range map[string][2]text.Lines{
+		"@@ -1,2 +3,4 @@ func f": {{First: 1, Count: 2}, {First: 3, Count: 4}},
+		"@@ -1 +0,0 @@":          {{First: 1, Count: 1}, {First: 0, Count: 0}},
+	} {
+		if old, fresh, ok := text.Hunk(line); !ok || old != want[0] || fresh != want[1] {
+			t.Errorf("%q has the lines %v and %v (%v), want %v", line, old, fresh, ok, want)
+		}
+	}
+	for _, line := range []string{"", "@@ -1,2 +3,4", "-- -1 +1 @@", "@@ +1 -1 @@", "@@ -x +1 @@", "@@ -1,-2 +1 @@", "@@ -1099511627777 +1 @@"} {
+		if _, _, ok := text.Hunk(line); ok {
+			t.Errorf("%q counts as the head of a hunk", line)
+		}
+	}
+}

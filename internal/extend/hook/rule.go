@@ -9,6 +9,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/safety/foreign"
 	"github.com/inspan/inspan/tool"
 )
@@ -80,7 +81,7 @@ func runs(pattern, line string, effects []tool.Effect) bool {
 	}
 	return slices.ContainsFunc(append(commands, line), func(c string) bool {
 		c = withoutVariables(c)
-		return strings.HasPrefix(c, "$") || wild(pattern, c) || strings.HasSuffix(pattern, " *") && wild(strings.TrimSuffix(pattern, " *"), c)
+		return strings.HasPrefix(c, "$") || text.Wild(pattern, c) || strings.HasSuffix(pattern, " *") && text.Wild(strings.TrimSuffix(pattern, " *"), c)
 	})
 }
 
@@ -94,26 +95,6 @@ func withoutVariables(c string) string {
 		}
 		c = rest
 	}
-}
-
-// wild reports whether a text is a pattern in which * stands for anything.
-func wild(pattern, text string) bool {
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return pattern == text
-	}
-	rest, ok := strings.CutPrefix(text, parts[0])
-	if !ok {
-		return false
-	}
-	for _, part := range parts[1 : len(parts)-1] {
-		_, after, found := strings.Cut(rest, part)
-		if !found {
-			return false
-		}
-		rest = after
-	}
-	return strings.HasSuffix(rest, parts[len(parts)-1])
 }
 
 // inPlace reports whether a file is where a pattern says: a name at any depth, a

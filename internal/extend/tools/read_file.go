@@ -62,7 +62,7 @@ func runRead(ctx context.Context, c *tool.Call, in readArgs) (tool.Result, error
 		return tool.Result{}, err
 	}
 	files := []tool.File{{Path: path, Digest: tool.Digest(data)}}
-	if media := imageType(data); media != "" {
+	if media := ImageType(data); media != "" {
 		r, err := imageResult(Shown(c, path), media, data)
 		r.Files = files
 		return r, err
@@ -130,7 +130,7 @@ func readStream(c *tool.Call, r io.Reader, name string, in readArgs) (tool.Resul
 	if err != nil && !errors.Is(err, io.EOF) {
 		return tool.Result{}, err
 	}
-	if media := imageType(head); media != "" {
+	if media := ImageType(head); media != "" {
 		data, err := io.ReadAll(io.LimitReader(src, maxImage+1))
 		if err != nil {
 			return tool.Result{}, err
@@ -148,8 +148,8 @@ func readStream(c *tool.Call, r io.Reader, name string, in readArgs) (tool.Resul
 	return tool.Text(strings.ToValidUTF8(out, "\ufffd")), err
 }
 
-// imageType recognizes the image types that models accept by their first bytes.
-func imageType(data []byte) string {
+// ImageType returns the type of an image that models accept, by its first bytes; empty for other data.
+func ImageType(data []byte) string {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
 		return "image/png"

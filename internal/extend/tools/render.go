@@ -164,7 +164,7 @@ func (p *picture) image(ctx context.Context, c *tool.Call, file string) error {
 	if err != nil {
 		return err
 	}
-	media := imageType(data)
+	media := ImageType(data)
 	at, err := sizeOf(media, data)
 	switch {
 	case err != nil:

@@ -86,16 +86,6 @@ func answeredQuestion(st inspan.Status, m *sdk.Message) (p inspan.Pending, choic
 	return p, choice, nil
 }
 
-// answerEvent returns the event for an answer.
-func answerEvent(p inspan.Pending, choice, by string) (event.Decided, error) {
-	d, problem := parseDecision(p, choice)
-	if problem != "" {
-		return d, fmt.Errorf("%w: %s", sdk.ErrInvalidParams, problem)
-	}
-	d.By = by
-	return p.Answer(d), nil
-}
-
 // parseDecision parses an answer. A client can't decide for longer than the session: that is up to the person whose
 // settings these are.
 func parseDecision(p inspan.Pending, choice string) (event.Decided, string) {

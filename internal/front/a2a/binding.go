@@ -129,20 +129,6 @@ func isState(s sdk.TaskState) bool {
 	}, s)
 }
 
-// withoutInvalid returns the request without its invalid part.
-func (r request) withoutInvalid() string {
-	id := r.ID
-	if len(id) == 0 {
-		id = json.RawMessage("null")
-	}
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":{}}`, id, r.Method)
-}
-
-// streams reports whether the answer is a stream of events.
-func (r request) streams() bool {
-	return r.Method == "SendStreamingMessage" || r.Method == "SubscribeToTask"
-}
-
 // earlyError replaces a stream whose first event would be an error by a plain error response, which clients expect
 // of a stream that never begins. It sends nothing until then.
 type earlyError struct {

@@ -24,6 +24,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -98,9 +99,10 @@ func (v *handler) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := req.paramError(); err != nil {
 		v.refused = cmp.Or(v.refused, err)
-		r.Body = io.NopCloser(strings.NewReader(req.withoutInvalid()))
+		id := cmp.Or(string(req.ID), "null")
+		r.Body = io.NopCloser(strings.NewReader(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":{}}`, id, req.Method)))
 	}
-	if req.streams() {
+	if req.Method == "SendStreamingMessage" || req.Method == "SubscribeToTask" {
 		w = &earlyError{ResponseWriter: w}
 	}
 	a2asrv.NewJSONRPCHandler(v).ServeHTTP(w, r)

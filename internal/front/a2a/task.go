@@ -104,11 +104,6 @@ func (r *record) apply(e event.Event) {
 	case event.Steered:
 		r.known = r.known || b.By == r.sender
 	}
-	r.addToHistory(e)
-}
-
-// addToHistory adds what a person would see to the history.
-func (r *record) addToHistory(e event.Event) {
 	for _, item := range r.fold.Apply(e) {
 		switch i := item.(type) {
 		case *transcript.Said:

@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -167,9 +168,14 @@ func (v *handler) input(r *record, m *sdk.Message, key string) (event.Body, erro
 		if v.server.DecideHere && !p.Asks {
 			return nil, fmt.Errorf("%w: only the machine of the agent can decide this", sdk.ErrUnauthorized)
 		}
-		d, err := answerEvent(p, choice, v.sender)
+		d, problem := parseDecision(p, choice)
+		if problem != "" {
+			return nil, fmt.Errorf("%w: %s", sdk.ErrInvalidParams, problem)
+		}
+		d.By = v.sender
+		d = p.Answer(d)
 		d.Message = key
-		return d, err
+		return d, nil
 	case isOver(s):
 		return nil, fmt.Errorf("%w: the task is over; send the message to its context instead", sdk.ErrUnsupportedOperation)
 	case s == sdk.TaskStateWorking:
@@ -280,10 +286,7 @@ func (v *handler) ListTasks(ctx context.Context, req *sdk.ListTasksRequest) (*sd
 	if v.refused != nil {
 		return nil, v.refused
 	}
-	size := usualPage
-	if req.PageSize != 0 {
-		size = req.PageSize
-	}
+	size := cmp.Or(req.PageSize, usualPage)
 	if size < 1 || size > mostPage {
 		return nil, fmt.Errorf("%w: pageSize is 1 to %d", sdk.ErrInvalidParams, mostPage)
 	}
@@ -300,7 +303,8 @@ func (v *handler) ListTasks(ctx context.Context, req *sdk.ListTasksRequest) (*sd
 		if err != nil {
 			return nil, err
 		}
-		if !wanted(r, req) {
+		if req.ContextID != "" && r.context != req.ContextID || req.Status != "" && state(r.status) != req.Status ||
+			req.StatusTimestampAfter != nil && r.at.Before(*req.StatusTimestampAfter) {
 			continue
 		}
 		out.TotalSize++
@@ -310,27 +314,18 @@ func (v *handler) ListTasks(ctx context.Context, req *sdk.ListTasksRequest) (*sd
 		case len(out.Tasks) == size:
 			out.NextPageToken = string(out.Tasks[size-1].ID)
 		default:
-			out.Tasks = append(out.Tasks, listed(r, req))
+			t := r.task(limit(req.HistoryLength))
+			if req.HistoryLength == nil {
+				t.History = nil
+			}
+			if !req.IncludeArtifacts {
+				t.Artifacts = nil
+			}
+			out.Tasks = append(out.Tasks, t)
 		}
 	}
 	if !begun {
 		return nil, fmt.Errorf("%w: no such page", sdk.ErrInvalidParams)
 	}
 	return out, nil
-}
-
-func wanted(r *record, req *sdk.ListTasksRequest) bool {
-	return (req.ContextID == "" || r.context == req.ContextID) && (req.Status == "" || state(r.status) == req.Status) &&
-		(req.StatusTimestampAfter == nil || !r.at.Before(*req.StatusTimestampAfter))
-}
-
-func listed(r *record, req *sdk.ListTasksRequest) *sdk.Task {
-	t := r.task(limit(req.HistoryLength))
-	if req.HistoryLength == nil {
-		t.History = nil
-	}
-	if !req.IncludeArtifacts {
-		t.Artifacts = nil
-	}
-	return t
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 
@@ -270,24 +271,10 @@ func (a *agent) add(st *session) error {
 	return nil
 }
 
-// drop removes a session, and reports whether it was there.
-func (a *agent) drop(st *session) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.sessions[st.id] != st {
-		return false
-	}
-	delete(a.sessions, st.id)
-	return true
-}
-
 // interruptAll interrupts the runs, and waits a while for them.
 func (a *agent) interruptAll() {
 	a.mu.Lock()
-	var all []*session
-	for _, st := range a.sessions {
-		all = append(all, st)
-	}
+	all := slices.Collect(maps.Values(a.sessions))
 	a.mu.Unlock()
 	var wg sync.WaitGroup
 	for _, st := range all {

@@ -15,7 +15,6 @@ import (
 	"github.com/inspan/inspan/internal/base/jsonrpc"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/words"
-	"github.com/inspan/inspan/llm"
 )
 
 // askPending asks the person a question: about a waiting call, or one raised by a child or a running call. It returns
@@ -169,7 +168,7 @@ func (st *session) consentCall(p inspan.Pending) wire.ToolCallUpdate {
 // effectsText returns everything that a call, or each call of a set, would do.
 func (st *session) effectsText(p inspan.Pending) (content []wire.ToolCallContent) {
 	for i, one := range p.Set {
-		content = append(content, textContent(fenced(fmt.Sprintf("Call %d of %d: %s", i+1, len(p.Set), text.Visible(one.Call.Name)))))
+		content = append(content, textContent(text.Fenced("", fmt.Sprintf("Call %d of %d: %s", i+1, len(p.Set), text.Visible(one.Call.Name)))))
 		content = append(content, st.effectsText(one)...)
 	}
 	if len(p.Set) > 0 {
@@ -178,20 +177,14 @@ func (st *session) effectsText(p inspan.Pending) (content []wire.ToolCallContent
 	content = previewContent(p.Preview, p.Effects, st.root)
 	var lines []string
 	if p.Preview == "" {
-		command, others := words.Asked(p.Call)
-		if command != "" {
-			lines = append(lines, "$ "+command)
-		}
-		if others != "" {
-			lines = append(lines, others)
-		}
+		lines = words.AskedLines(p.Call)
 	}
 	lines = append(lines, words.Effects(p.Effects, p.Preview != "")...)
 	if p.Reason != "" {
 		lines = append(lines, "("+text.Line(p.Reason)+")")
 	}
 	if len(lines) > 0 { // fenced, since it is text by others
-		content = append(content, textContent(fenced(strings.Join(lines, "\n"))))
+		content = append(content, textContent(text.Fenced("", strings.Join(lines, "\n"))))
 	}
 	return content
 }
@@ -268,26 +261,3 @@ func (st *session) askForm(ctx context.Context, p inspan.Pending) (event.Body, e
 
 // textContent returns text as the content of a call.
 func textContent(text string) wire.ToolCallContent { return wire.ToolContent(wire.TextBlock(text)) }
-
-// fenced returns text that markdown leaves unchanged.
-func fenced(text string) string {
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	return fence + "\n" + strings.TrimRight(text, "\n") + "\n" + fence
-}
-
-// messageBlocks returns a person's message as blocks of the protocol.
-func (st *session) messageBlocks(parts llm.Parts) []wire.ContentBlock {
-	var out []wire.ContentBlock
-	for _, part := range parts {
-		switch p := part.(type) {
-		case llm.Text:
-			out = append(out, wire.TextBlock(text.Clean(p.Text)))
-		case llm.Image:
-			out = append(out, st.image(p))
-		}
-	}
-	return out
-}

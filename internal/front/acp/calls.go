@@ -153,7 +153,7 @@ func (v *view) progress(e event.Event, c *transcript.Call) {
 		return // no one reads faster, and the next update includes it
 	}
 	shown.at = e.Time
-	v.updateCall(c, wire.SessionToolCallUpdate{Content: []wire.ToolCallContent{textContent(fenced(words.Result(c.Printed())))}})
+	v.updateCall(c, wire.SessionToolCallUpdate{Content: []wire.ToolCallContent{textContent(text.Fenced("", words.Result(c.Printed())))}})
 }
 
 func (v *view) endCall(c *transcript.Call) {
@@ -163,7 +163,11 @@ func (v *view) endCall(c *transcript.Call) {
 	if words.Failed(b) != "" {
 		status = wire.ToolCallStatusFailed
 	}
-	u := wire.SessionToolCallUpdate{Status: &status, Content: v.result(c), RawOutput: output(b)}
+	data := map[string]any{"outcome": string(b.Outcome)} // for programs
+	if b.Exit != nil {
+		data["exit"] = *b.Exit
+	}
+	u := wire.SessionToolCallUpdate{Status: &status, Content: v.result(c), RawOutput: data}
 	for _, f := range b.Files {
 		line := lineOf(c.Call)
 		if hunks, _ := parseHunks(f.Diff); len(hunks) > 0 {
@@ -177,15 +181,6 @@ func (v *view) endCall(c *transcript.Call) {
 	if b.Todo != nil {
 		v.report(plan(b.Todo))
 	}
-}
-
-// output returns data about the end of a call, for programs.
-func output(b event.Ended) any {
-	out := map[string]any{"outcome": string(b.Outcome)}
-	if b.Exit != nil {
-		out["exit"] = *b.Exit
-	}
-	return out
 }
 
 // result returns the result of a call: its changes if it made any, otherwise its text and images, and its text
@@ -209,7 +204,7 @@ func (v *view) result(c *transcript.Call) []wire.ToolCallContent {
 				shown = head + "\n…\n" + tail
 			}
 			if kindOf(c.Call.Name, c.Effects()) != wire.ToolKindThink {
-				shown = fenced(shown)
+				shown = text.Fenced("", shown)
 			}
 			out = append(out, textContent(shown))
 		}

@@ -11,14 +11,6 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// builtInCommands lists the built-in slash commands. Each is an input of the session, so its effect is in the log.
-func builtInCommands() []wire.AvailableCommand {
-	return []wire.AvailableCommand{
-		commandList("compact", "make the conversation shorter; the log keeps all of it", "what matters"),
-		commandList("continue", "let a run that stopped go on", ""),
-	}
-}
-
 func commandList(name, doc, hint string) wire.AvailableCommand {
 	c := wire.AvailableCommand{Name: name, Description: words.OneLine(doc, 300)}
 	if hint != "" {
@@ -29,7 +21,11 @@ func commandList(name, doc, hint string) wire.AvailableCommand {
 
 // commands lists the slash commands: ours, the skills, and the markdown files.
 func (st *session) commands() []wire.AvailableCommand {
-	list := builtInCommands()
+	// Each of ours is an input of the session, so its effect is in the log.
+	list := []wire.AvailableCommand{
+		commandList("compact", "make the conversation shorter; the log keeps all of it", "what matters"),
+		commandList("continue", "let a run that stopped go on", ""),
+	}
 	taken := func(name string) bool {
 		return slices.ContainsFunc(list, func(c wire.AvailableCommand) bool { return c.Name == name })
 	}

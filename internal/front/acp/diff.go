@@ -3,7 +3,6 @@ package acp
 import (
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	wire "github.com/coder/acp-go-sdk"
@@ -91,32 +90,15 @@ func (r *diffReader) takeLine(line string) bool {
 }
 
 // beginHunk begins a hunk: @@ -1,7 +2,8 @@.
-func (r *diffReader) beginHunk(text string) bool {
-	fields := strings.Fields(text)
-	if len(fields) < 4 || fields[0] != "@@" || fields[3] != "@@" {
-		return false
-	}
-	_, old, ok1 := span(fields[1], "-")
-	line, fresh, ok2 := span(fields[2], "+")
-	if !ok1 || !ok2 {
+func (r *diffReader) beginHunk(line string) bool {
+	old, fresh, ok := text.Hunk(line)
+	if !ok {
 		return false
 	}
 	r.whole = r.whole && r.old+r.new == 0
-	r.old, r.new = old, fresh
-	r.hunks = append(r.hunks, hunk{name: r.name, line: max(line, 1), created: r.created})
+	r.old, r.new = old.Count, fresh.Count
+	r.hunks = append(r.hunks, hunk{name: r.name, line: max(fresh.First, 1), created: r.created})
 	return true
-}
-
-// span parses the first line and the number of lines: -1,7 or -1 for one.
-func span(text, sign string) (line, count int, ok bool) {
-	text, ok = strings.CutPrefix(text, sign)
-	first, rest, some := strings.Cut(text, ",")
-	line, err1 := strconv.Atoi(first)
-	count, err2 := strconv.Atoi(rest)
-	if !some {
-		count, err2 = 1, nil
-	}
-	return line, count, ok && err1 == nil && err2 == nil && line >= 0 && count >= 0
 }
 
 // trim removes the newline that the previous line, which began like this, did not have.
@@ -143,7 +125,7 @@ func diffContent(diff string, path func(name string) string) []wire.ToolCallCont
 	}
 	plain := strings.NewReplacer("\t", "", "\r", "").Replace(diff)
 	if !whole || text.VisibleLines(plain) != plain {
-		out = append(out, textContent(fenced(text.VisibleLines(diff))))
+		out = append(out, textContent(text.Fenced("", text.VisibleLines(diff))))
 	}
 	return out
 }

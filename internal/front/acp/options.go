@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -81,18 +82,13 @@ func (st *session) configOptions() []wire.SessionConfigOption {
 			wire.SessionConfigOptionCategoryThoughtLevel, cmp.Or(effort, "default"), efforts),
 	}
 	if _, more := st.agent.capabilities(); more.switches() {
-		list = append(list, switchPatience(patient))
+		doc, category := "a model that is unavailable is tried again for 15 minutes, and for a day if a quota is used up",
+			wire.SessionConfigOptionCategory("model_config")
+		list = append(list, wire.SessionConfigOption{Boolean: &wire.SessionConfigOptionBoolean{
+			Type: "boolean", Id: optionPatience, Name: "Keep trying", Description: &doc, Category: &category, CurrentValue: patient,
+		}})
 	}
 	return list
-}
-
-// switchPatience returns the option to retry for long.
-func switchPatience(on bool) wire.SessionConfigOption {
-	doc, category := "a model that is unavailable is tried again for 15 minutes, and for a day if a quota is used up",
-		wire.SessionConfigOptionCategory("model_config")
-	return wire.SessionConfigOption{Boolean: &wire.SessionConfigOptionBoolean{
-		Type: "boolean", Id: optionPatience, Name: "Keep trying", Description: &doc, Category: &category, CurrentValue: on,
-	}}
 }
 
 func choose(id, name, doc string, category wire.SessionConfigOptionCategory, current string,
@@ -143,10 +139,7 @@ func (a *agent) lookForModels() {
 		}
 		a.mu.Lock()
 		a.found = names
-		sessions := make([]*session, 0, len(a.sessions))
-		for _, st := range a.sessions {
-			sessions = append(sessions, st)
-		}
+		sessions := slices.Collect(maps.Values(a.sessions))
 		a.mu.Unlock()
 		for _, st := range sessions {
 			st.tellOptions()
@@ -180,8 +173,8 @@ func (st *session) deferMode(mode tool.Mode) error {
 	if err := mode.Check(); err != nil {
 		return invalid("mode: %v", err)
 	}
-	st.deferChange(event.Switched{Mode: mode})
 	st.mu.Lock()
+	st.held = append(st.held, event.Switched{Mode: mode})
 	t := st.turn
 	st.mu.Unlock()
 	if t != nil {
@@ -262,13 +255,6 @@ func (st *session) deferModel(ctx context.Context, name string) error {
 		st.model = ""
 	}
 	return nil
-}
-
-// deferChange keeps a change for the next run.
-func (st *session) deferChange(b event.Body) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.held = append(st.held, b)
 }
 
 // takeDeferred returns the changes kept for the next run.

@@ -1,11 +1,8 @@
 package acp
 
 import (
-	"bytes"
-	"context"
 	"encoding/base64"
 	"fmt"
-	"io"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -16,8 +13,8 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/tool"
 )
 
 const maxImage = 20 << 20 // bytes of an image, in either direction
@@ -60,9 +57,10 @@ func slashCommand(blocks []wire.ContentBlock) (name, args string, ok bool) {
 func (st *session) parts(blocks []wire.ContentBlock) (llm.Parts, error) {
 	var out llm.Parts
 	text := func(s string) {
-		if last, ok := endText(out); ok {
-			s = last + s
-			out = out[:len(out)-1]
+		if n := len(out); n > 0 { // text goes on where it ended
+			if last, ok := out[n-1].(llm.Text); ok {
+				s, out = last.Text+s, out[:n-1]
+			}
 		}
 		out = append(out, llm.Text{Text: s})
 	}
@@ -100,21 +98,10 @@ func (st *session) parts(blocks []wire.ContentBlock) (llm.Parts, error) {
 	for _, c := range context {
 		text("\n\n" + c)
 	}
-	if len(out) == 0 || strings.TrimSpace(out.Text()) == "" && !slices.ContainsFunc(out, isImage) {
+	if len(out) == 0 || strings.TrimSpace(out.Text()) == "" && out.Images() == 0 {
 		return nil, invalid("the prompt is empty")
 	}
 	return out, nil
-}
-
-func isImage(p llm.Part) bool { _, ok := p.(llm.Image); return ok }
-
-// endText returns the text that parts end with.
-func endText(parts llm.Parts) (string, bool) {
-	if len(parts) == 0 {
-		return "", false
-	}
-	t, ok := parts[len(parts)-1].(llm.Text)
-	return t.Text, ok
 }
 
 func readImage(kind, data string) (llm.Part, error) {
@@ -157,7 +144,7 @@ func (st *session) attachment(r wire.EmbeddedResourceResource) (mention string, 
 		mention = st.mentionOf(r.TextResourceContents.Uri)
 		name := strings.TrimPrefix(mention, "@")
 		return mention, llm.Text{Text: fmt.Sprintf("%s, as it is in the person's editor:\n%s",
-			text.Line(name), fenced(r.TextResourceContents.Text))}, nil
+			text.Line(name), text.Fenced("", r.TextResourceContents.Text))}, nil
 	case r.BlobResourceContents != nil:
 		mention = st.mentionOf(r.BlobResourceContents.Uri)
 		kind := ""
@@ -174,29 +161,12 @@ func (st *session) attachment(r wire.EmbeddedResourceResource) (mention string, 
 
 // image returns a picture as a block of the protocol, or a text in its place if it is unavailable.
 func (st *session) image(p llm.Image) wire.ContentBlock {
-	data := p.Data
 	st.mu.Lock()
 	blobs := st.blobs
 	st.mu.Unlock()
-	if data == nil && blobs != nil {
-		data, _ = blob(st.ctx, blobs, p.Digest)
-	}
+	data := transcript.ImageData(st.ctx, blobs, p, maxImage)
 	if len(data) == 0 {
 		return wire.TextBlock("[image]")
 	}
 	return wire.ImageBlock(base64.StdEncoding.EncodeToString(data), p.MediaType)
-}
-
-func blob(ctx context.Context, blobs tool.Blobs, name string) ([]byte, error) {
-	r, err := blobs.Get(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	var b bytes.Buffer
-	n, err := io.Copy(&b, io.LimitReader(r, maxImage+1))
-	if err != nil || n > maxImage {
-		return nil, err
-	}
-	return b.Bytes(), nil
 }

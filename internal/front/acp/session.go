@@ -79,11 +79,6 @@ func (st *session) enter(open func(*inspan.Host) (*inspan.Session, error)) (*ins
 	return open(h)
 }
 
-func (st *session) adopt(s *inspan.Session, fresh bool) {
-	st.session, st.id, st.fresh = s, s.ID(), fresh
-	st.view = newView(st)
-}
-
 // current returns the session as it is open now: a change of the model opens it again.
 func (st *session) current() *inspan.Session {
 	st.mu.Lock()
@@ -141,7 +136,13 @@ func (st *session) leave() {
 
 // dismiss closes the session and removes it.
 func (st *session) dismiss() error {
-	if !st.agent.drop(st) {
+	st.agent.mu.Lock()
+	there := st.agent.sessions[st.id] == st
+	if there {
+		delete(st.agent.sessions, st.id)
+	}
+	st.agent.mu.Unlock()
+	if !there {
 		return nil
 	}
 	return st.close()

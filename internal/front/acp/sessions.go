@@ -39,58 +39,56 @@ func (a *agent) newSession(ctx context.Context, p wire.NewSessionRequest) (any, 
 	if err != nil {
 		return nil, err
 	}
-	return jsonrpc.Then{Result: wire.NewSessionResponse{
-		SessionId: wire.SessionId(st.id), Modes: st.modes(),
-		ConfigOptions: st.configOptions(),
-	}, Do: st.tellExtras}, nil
+	return st.opened(), nil
 }
 
 func (a *agent) load(ctx context.Context, p wire.LoadSessionRequest) (any, error) {
-	list, err := servers(p.McpServers)
+	st, err := a.enter(ctx, a.reopen, p.McpServers, opening{cwd: p.Cwd, folders: p.AdditionalDirectories, id: string(p.SessionId)}, true)
 	if err != nil {
 		return nil, err
-	}
-	st, err := a.reopen(ctx, opening{cwd: p.Cwd, folders: p.AdditionalDirectories, servers: list, id: string(p.SessionId)})
-	if err != nil {
-		return nil, err
-	}
-	if err := st.replay(ctx, true); err != nil {
-		return nil, errors.Join(err, st.dismiss())
 	}
 	return jsonrpc.Then{Result: wire.LoadSessionResponse{Modes: st.modes(), ConfigOptions: st.configOptions()}, Do: st.tellExtras}, nil
 }
 
 func (a *agent) resume(ctx context.Context, p wire.ResumeSessionRequest) (any, error) {
-	list, err := servers(p.McpServers)
+	st, err := a.enter(ctx, a.reopen, p.McpServers, opening{cwd: p.Cwd, folders: p.AdditionalDirectories, id: string(p.SessionId)}, false)
 	if err != nil {
 		return nil, err
-	}
-	st, err := a.reopen(ctx, opening{cwd: p.Cwd, folders: p.AdditionalDirectories, servers: list, id: string(p.SessionId)})
-	if err != nil {
-		return nil, err
-	}
-	if err := st.replay(ctx, false); err != nil {
-		return nil, errors.Join(err, st.dismiss())
 	}
 	return jsonrpc.Then{Result: wire.ResumeSessionResponse{Modes: st.modes(), ConfigOptions: st.configOptions()}, Do: st.tellExtras}, nil
 }
 
 func (a *agent) fork(ctx context.Context, p forkRequest) (any, error) {
-	list, err := servers(p.McpServers)
+	o := opening{cwd: p.Cwd, folders: p.AdditionalDirectories, id: string(p.SessionId), fork: true}
+	st, err := a.enter(ctx, a.open, p.McpServers, o, false)
 	if err != nil {
 		return nil, err
 	}
-	st, err := a.open(ctx, opening{cwd: p.Cwd, folders: p.AdditionalDirectories, servers: list, id: string(p.SessionId), fork: true})
-	if err != nil {
+	return st.opened(), nil
+}
+
+// enter opens a session that has a past, and folds that. Show: the client is told about it.
+func (a *agent) enter(
+	ctx context.Context, open func(context.Context, opening) (*session, error), list []wire.McpServer, o opening, show bool,
+) (st *session, err error) {
+	if o.servers, err = servers(list); err != nil {
 		return nil, err
 	}
-	if err := st.replay(ctx, false); err != nil {
+	if st, err = open(ctx, o); err != nil {
+		return nil, err
+	}
+	if err := st.replay(ctx, show); err != nil {
 		return nil, errors.Join(err, st.dismiss())
 	}
+	return st, nil
+}
+
+// opened answers a request for a new session.
+func (st *session) opened() jsonrpc.Then {
 	return jsonrpc.Then{Result: wire.NewSessionResponse{
 		SessionId: wire.SessionId(st.id), Modes: st.modes(),
 		ConfigOptions: st.configOptions(),
-	}, Do: st.tellExtras}, nil
+	}, Do: st.tellExtras}
 }
 
 // forkRequest is the params of session/fork; the SDK has other types for the same servers there.
@@ -119,19 +117,24 @@ func (a *agent) reopen(ctx context.Context, o opening) (*session, error) {
 
 // open opens a session and adds it.
 func (a *agent) open(ctx context.Context, o opening) (*session, error) {
-	cwd, root, err := a.folder(o.cwd)
+	cwd := cmp.Or(o.cwd, a.Root)
+	root, err := realFolder("cwd", cwd)
 	if err != nil {
 		return nil, err
 	}
 	if found, err := a.App.Store().Resolve(ctx, o.id); !o.fresh && (err != nil || found != o.id) {
 		return nil, missing(o.id) // a part of an id is not enough
 	}
-	st := newSession(a, cwd, root, o.servers)
-	st.options.OnlyFolders = true
-	if st.options.Folders, err = a.extraFolders(o.folders); err != nil {
-		st.stop()
-		return nil, err
+	var folders []string
+	for _, path := range o.folders {
+		at, err := realFolder("additionalDirectories", path)
+		if err != nil {
+			return nil, err
+		}
+		folders = append(folders, at)
 	}
+	st := newSession(a, filepath.Clean(cwd), root, o.servers)
+	st.options.OnlyFolders, st.options.Folders = true, folders
 	if !o.fresh {
 		st.options.Model, st.options.Mode = "", ""
 	}
@@ -148,7 +151,8 @@ func (a *agent) open(ctx context.Context, o opening) (*session, error) {
 		st.stop()
 		return nil, unconfigured(err)
 	}
-	st.adopt(s, o.fresh)
+	st.session, st.id, st.fresh = s, s.ID(), o.fresh
+	st.view = newView(st)
 	if at := s.Status().Root; at != root {
 		err = invalid("session %s works in %s, not in %s", cmp.Or(o.id, st.id), at, root)
 	}
@@ -159,25 +163,6 @@ func (a *agent) open(ctx context.Context, o opening) (*session, error) {
 		return nil, errors.Join(err, st.close())
 	}
 	return st, nil
-}
-
-// folder checks where a session should work, and returns the path without links.
-func (a *agent) folder(path string) (cwd, root string, err error) {
-	path = cmp.Or(path, a.Root)
-	root, err = realFolder("cwd", path)
-	return filepath.Clean(path), root, err
-}
-
-// extraFolders returns the additional folders of a session, without links.
-func (a *agent) extraFolders(paths []string) (out []string, err error) {
-	for _, path := range paths {
-		at, err := realFolder("additionalDirectories", path)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, at)
-	}
-	return out, nil
 }
 
 // realFolder returns the path of a folder without links. Errors name the field.

@@ -97,11 +97,7 @@ func (v *view) reportNote(e event.Event, n *transcript.Note) {
 }
 
 func (v *view) reportChild(c *transcript.Child) {
-	var body event.Body = c.Spawned
-	if c.Returned != nil {
-		body = *c.Returned
-	}
-	text, notable := words.Told(body)
+	text, notable := words.Told(c.Last())
 	v.notice(text, notable)
 }
 
@@ -169,8 +165,13 @@ func (v *view) reportMessage(parts llm.Parts, by string) {
 	if by != "" {
 		v.reportText(wire.UpdateUserMessageText(text.Line(by) + ": "))
 	}
-	for _, b := range v.session.messageBlocks(parts) {
-		v.reportText(wire.UpdateUserMessage(b))
+	for _, part := range parts {
+		switch p := part.(type) {
+		case llm.Text:
+			v.reportText(wire.UpdateUserMessageText(text.Clean(p.Text)))
+		case llm.Image:
+			v.reportText(wire.UpdateUserMessage(v.session.image(p)))
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/extend/skill"
+	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/view/words"
 )
 
@@ -18,13 +19,9 @@ func (c *command) agents() *cobra.Command {
 		Use:   "list",
 		Short: "List the kinds of subagents that a session in this folder can start",
 		Args:  exactly(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, root, err := c.at(cwd)
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(&cwd, func(cmd *cobra.Command, a *app.App, root string, _ []string) error {
 			return printRoles(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Extensions.Roles(root, c.warn))
-		},
+		}),
 	}
 	list.Flags().StringVar(&cwd, "cwd", ".", "`folder` to list them for")
 	return group("agents", "List the kinds of subagents, and show teams", list, c.team())

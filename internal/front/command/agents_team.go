@@ -17,16 +17,11 @@ func (c *command) team() *cobra.Command {
 		Example: "  inspan agents team last\n  inspan agents team --assign 3=scout last",
 		Args:    exactly(0, 1, "at most one ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, _, err := c.at(".")
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}
-			id := ""
-			if len(args) == 1 {
-				id, err = a.Running.Here(cmd.Context(), args[0])
-			} else {
-				id, err = a.Running.LastHere(cmd.Context())
-			}
+			id, err := sessionOf(cmd, a, args)
 			if err != nil {
 				return err
 			}

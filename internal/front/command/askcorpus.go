@@ -75,11 +75,12 @@ func (c *command) askCorpus() *cobra.Command {
 			host := c.hostOf(a, &f)
 			q.store = host.Store
 			root, err := workspace(f.cwd)
-			if err == nil {
-				err = q.check(cmd.Context(), host.Store, root)
-			}
 			if err != nil {
 				return err
+			}
+			// A source may be missing, before a model costs anything.
+			if err := corpus.Exist(cmd.Context(), host.Store, root, q.Sources); err != nil {
+				return words.Misuse{Err: err}
 			}
 			s, err := host.New(cmd.Context(), f.cwd)
 			if err != nil {
@@ -189,14 +190,6 @@ func (q *corpusQuestion) answer(ctx context.Context, s *inspan.Session) (*corpus
 	return found, errors.Join(err, log.Close())
 }
 
-// check returns an error if a source is missing, before a model costs anything.
-func (q *corpusQuestion) check(ctx context.Context, sessions store.Store, root string) error {
-	if err := corpus.Exist(ctx, sessions, root, q.Sources); err != nil {
-		return words.Misuse{Err: err}
-	}
-	return nil
-}
-
 // pastOf returns the current events of a session.
 func pastOf(ctx context.Context, s *inspan.Session) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
@@ -296,7 +289,14 @@ func tracedIn(trace []corpus.Passage) string {
 // readOf says how much of the sources was read for the answer.
 func readOf(a *corpus.Answer) string {
 	c := a.Coverage
-	said := fmt.Sprintf("Read: %s of %s in %s%s", percent(c.Read, c.Bytes), bytesOf(c.Bytes), text.Count(a.Sources, "source"), leftOut(a.Skipped))
+	said := fmt.Sprintf("Read: %s of %s in %s", percent(c.Read, c.Bytes), bytesOf(c.Bytes), text.Count(a.Sources, "source"))
+	left := 0
+	for _, files := range a.Skipped {
+		left += files
+	}
+	if left > 0 {
+		said += "; " + text.Count(left, "file") + " left out"
+	}
 	if c.Searches > 0 {
 		said += "; searched for " + text.Count(c.Searches, "pattern")
 	}
@@ -336,15 +336,4 @@ func percent(part, whole int64) string {
 	default:
 		return fmt.Sprintf("%d %%", min(int(p), 99))
 	}
-}
-
-func leftOut(skipped map[string]int) string {
-	n := 0
-	for _, files := range skipped {
-		n += files
-	}
-	if n == 0 {
-		return ""
-	}
-	return "; " + text.Count(n, "file") + " left out"
 }

@@ -53,7 +53,8 @@ func (b *benchmark) report(ctx context.Context, out, errs io.Writer) error {
 	b.OnProgress = func(line string) { fmt.Fprintln(errs, text.Line(line)) }
 	b.OnProgress("Each harness gets a new home and new folders below " + os.TempDir() +
 		", which are removed afterwards, and a scripted model at a loopback address. Nothing of yours is read or changed.")
-	load := loadNow()
+	raw, _ := os.ReadFile("/proc/loadavg")
+	load, _, _ := strings.Cut(string(raw), " ") // the average of the last minute; empty if unknown
 	list, err := b.Run(ctx)
 	if list == nil {
 		return err
@@ -67,13 +68,6 @@ func (b *benchmark) report(ctx context.Context, out, errs io.Writer) error {
 		}{runtime.NumCPU(), load, list, bench.Figures()}), err)
 	}
 	return errors.Join(benchTable(out, list, load), err)
-}
-
-// loadNow returns the average load of the last minute; empty if unknown.
-func loadNow() string {
-	raw, _ := os.ReadFile("/proc/loadavg")
-	load, _, _ := strings.Cut(string(raw), " ")
-	return load
 }
 
 func benchTable(out io.Writer, list []bench.Result, load string) error {

@@ -216,11 +216,7 @@ func (c *command) configGet() *cobra.Command {
 		Short: "Print the value of a setting in force, or all values of a table",
 		Long:  keyForm + "\nA setting that is not set has its default: --origin says so.",
 		Args:  exactly(1, 1, "a KEY"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, root, err := c.at(".")
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(nil, func(cmd *cobra.Command, a *app.App, root string, args []string) error {
 			if err := config.CheckKey(args[0]); err != nil {
 				return words.Misuse{Err: err}
 			}
@@ -245,7 +241,7 @@ func (c *command) configGet() *cobra.Command {
 				}
 			}
 			return nil
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&origin, "origin", false, originUsage)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

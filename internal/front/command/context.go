@@ -8,6 +8,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/view/words"
 )
 
@@ -19,12 +20,8 @@ func (c *command) context() *cobra.Command {
 		Long: "Without an ID, inspan uses the last session of this folder, or a new one if there is none.\n" +
 			"Text that was sent before has the vendor's token count. New text has an estimate, corrected by the vendor's counts.",
 		Args: exactly(0, 1, "at most one ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, root, err := c.at(".")
-			if err != nil {
-				return err
-			}
-			id := ""
+		RunE: c.inFolder(nil, func(cmd *cobra.Command, a *app.App, root string, args []string) error {
+			id, err := "", error(nil)
 			switch {
 			case fresh:
 			case len(args) == 1:
@@ -43,7 +40,7 @@ func (c *command) context() *cobra.Command {
 				return printJSON(cmd.OutOrStdout(), shown)
 			}
 			return printContext(cmd.OutOrStdout(), id, shown)
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&fresh, "new", false, "show the first prompt of a new session in this folder")

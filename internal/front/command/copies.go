@@ -25,13 +25,10 @@ func (c *command) copiesList() *cobra.Command {
 		Use:   "list [ID]",
 		Short: "List the copies of a session's subagents, or of all",
 		Args:  exactly(0, 1, "at most one ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := c.installation()
-			if err != nil {
-				return err
-			}
+		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, args []string) error {
 			of := ""
 			if len(args) > 0 {
+				var err error
 				if of, err = a.Running.Seen(cmd.Context(), args[0]); err != nil {
 					return err
 				}
@@ -52,7 +49,7 @@ func (c *command) copiesList() *cobra.Command {
 				w.Row(c.Agent, unmerged, text.Line(c.Of), words.OneLine(c.Task, 60))
 			}
 			return w.Flush()
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

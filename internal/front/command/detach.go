@@ -136,11 +136,7 @@ func (c *command) detached() *cobra.Command {
 		Use:    "detached",
 		Hidden: true,
 		Args:   exactly(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := c.installation()
-			if err != nil {
-				return err
-			}
+		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, _ []string) error {
 			b, err := a.Running.Ordered()
 			if err != nil {
 				return misused("only 'inspan run --detach' starts this command")
@@ -194,7 +190,7 @@ func (c *command) detached() *cobra.Command {
 			}
 			c.code = run(cmd.Context(), s, inputs...)
 			return c.leave(cmd.Context(), a, &f)
-		},
+		}),
 	}
 	f.add(cmd)
 	f.addNew(cmd)

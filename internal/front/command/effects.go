@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/view/words"
 )
@@ -17,11 +18,7 @@ func (c *command) effects() *cobra.Command {
 		Use:   "effects [ID]",
 		Short: "List effects that a rewind can't undo: outside the workspace, in sensitive places, or by agents in the background",
 		Args:  exactly(0, 1, "at most one ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := c.installation()
-			if err != nil {
-				return err
-			}
+		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, args []string) error {
 			id, err := a.Running.Seen(cmd.Context(), named(args))
 			if err != nil {
 				return err
@@ -36,7 +33,7 @@ func (c *command) effects() *cobra.Command {
 			}
 			printEffects(out, list)
 			return nil
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the key of each call")
 	return cmd

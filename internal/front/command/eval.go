@@ -33,14 +33,10 @@ func newEvalCommand(c *command) *cobra.Command {
 
 // evaluated returns a command of eval that first reads the settings.
 func (c *command) evaluated(e *evaluation, do func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		a, err := c.installation()
-		if err != nil {
-			return err
-		}
+	return c.withApp(func(cmd *cobra.Command, a *app.App, args []string) error {
 		e.Table, e.Program, e.Version, e.Out, e.Err = a.Running, c.program(), inspan.Version, cmd.OutOrStdout(), cmd.ErrOrStderr()
 		return do(cmd, args)
-	}
+	})
 }
 
 func (c *command) evalValidate() *cobra.Command {
@@ -51,7 +47,26 @@ func (c *command) evalValidate() *cobra.Command {
 		Long: "A SUITE is a folder of tasks, one task, a folder of .txt files, or a .jsonl file. docs/EVALUATION.md describes the formats.\n" +
 			"With --pin inspan writes the digest into suite.toml. A suite that changes afterwards is refused.",
 		Args: exactly(1, 1, "a SUITE"),
-		RunE: c.evaluated(&e, func(_ *cobra.Command, args []string) error { return e.validate(args[0]) }),
+		RunE: c.evaluated(&e, func(_ *cobra.Command, args []string) error {
+			if e.Pin {
+				digest, err := eval.Pin(args[0])
+				if err == nil {
+					_, err = fmt.Fprintf(e.Out, "pinned %s\n", digest)
+				}
+				return err
+			}
+			s, err := eval.OpenSuite(args[0], e.Repos)
+			if err != nil {
+				return err
+			}
+			counts := map[eval.Split]int{}
+			for _, split := range []eval.Split{eval.Train, eval.Dev, eval.HeldOut} {
+				counts[split] = len(s.Of(split))
+			}
+			_, err = fmt.Fprintf(e.Out, "%s: %s (train %d, dev %d, held-out %d)\ndigest %s\n", s.Name, text.Count(len(s.Tasks), "task"),
+				counts[eval.Train], counts[eval.Dev], counts[eval.HeldOut], s.Digest)
+			return err
+		}),
 	}
 	cmd.Flags().BoolVar(&e.Pin, "pin", false, "write the digest into suite.toml")
 	cmd.Flags().StringVar(&e.Repos, "repos", "", "`folder` with clones of the repositories that rows of SWE-bench name")
@@ -78,7 +93,17 @@ func (c *command) evalRun() *cobra.Command {
 			}
 			ctx, stop := c.signals(cmd.Context())
 			defer stop()
-			return e.run(ctx, args[0])
+			p, err := e.plan(args[0])
+			if err != nil {
+				return err
+			}
+			r := e.runner()
+			run, err := r.Begin(p)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(e.Err, "run %s of %s\n", run.ID, run.Suite)
+			return e.on(ctx, r, run.ID)
 		}),
 	}
 	fl := cmd.Flags()
@@ -171,7 +196,11 @@ func (c *command) evalResume() *cobra.Command {
 			if cmd.Flags().Changed("time") {
 				e.Time = cmp.Or(e.Time, -1)
 			}
-			return e.resume(ctx, args[0])
+			run, err := eval.FolderIn(e.Table.StateDir).Open(args[0])
+			if err != nil {
+				return err
+			}
+			return e.on(ctx, e.runner(), run.ID)
 		}),
 	}
 	addEvalBounds(cmd, &e)
@@ -184,7 +213,32 @@ func (c *command) evalList() *cobra.Command {
 		Use:   "list",
 		Short: "List the runs",
 		Args:  exactly(0, 0, "no arguments"),
-		RunE:  c.evaluated(&e, func(*cobra.Command, []string) error { return e.list() }),
+		RunE: c.evaluated(&e, func(*cobra.Command, []string) error {
+			f := eval.FolderIn(e.Table.StateDir)
+			ids, err := f.IDs()
+			if err != nil {
+				return err
+			}
+			list := []summed{}
+			for _, id := range ids {
+				run, err := f.Open(id)
+				if err != nil {
+					return err
+				}
+				s := sumOf(run)
+				s.Trials = nil
+				list = append(list, s)
+			}
+			if e.JSON {
+				return printJSON(e.Out, list)
+			}
+			w := text.NewTable(e.Out, "RUN", "SUITE", "CONFIG", "MODEL", "PASSED", "FAILED", "BROKEN", "COST")
+			for _, s := range list {
+				passed, failed := s.counts()
+				w.Row(s.ID, s.Suite, s.Config, text.Visible(cmp.Or(s.Model, "default")), passed, failed, s.Broken, fmt.Sprintf("$%.2f", s.Cost))
+			}
+			return w.Flush()
+		}),
 	}
 	cmd.Flags().BoolVar(&e.JSON, "json", false, "print JSON")
 	return cmd
@@ -218,7 +272,19 @@ func (c *command) evalLabel() *cobra.Command {
 		Short: "Record your own verdict on a trial, to calibrate graders",
 		Args:  exactly(4, 4, "a RUN, a TASK, a TRY, and pass or fail"),
 		RunE: c.evaluated(&e, func(cmd *cobra.Command, args []string) error {
-			return e.label(cmd.Context(), args[0], args[1], args[2], args[3])
+			f := eval.FolderIn(e.Table.StateDir)
+			run, err := f.Open(args[0])
+			if err != nil {
+				return err
+			}
+			n, err := strconv.Atoi(args[2])
+			if err != nil {
+				return misused("%q is not the number of a try", args[2])
+			}
+			if err := wordOf("the label", args[3], []string{"pass", "fail"}); err != nil {
+				return err
+			}
+			return f.Label(cmd.Context(), run, eval.Label{Task: args[1], Try: n, Passed: args[3] == "pass", By: os.Getenv("USER")})
 		}),
 	}
 }
@@ -229,7 +295,33 @@ func (c *command) evalCalibrate() *cobra.Command {
 		Use:   "calibrate RUN",
 		Short: "Show how far graders agree with the labels of people",
 		Args:  exactly(1, 1, "a RUN"),
-		RunE:  c.evaluated(&e, func(_ *cobra.Command, args []string) error { return e.calibrate(args[0]) }),
+		RunE: c.evaluated(&e, func(_ *cobra.Command, args []string) error {
+			f := eval.FolderIn(e.Table.StateDir)
+			run, err := f.Open(args[0])
+			if err != nil {
+				return err
+			}
+			if run.Split == eval.HeldOut { // a label would reveal the outcome
+				return misused("run %s has held-out tasks; calibrate graders with a run of other tasks", run.ID)
+			}
+			labels, err := f.Labels(run)
+			if err != nil {
+				return err
+			}
+			list := eval.Calibrate(run, labels)
+			if len(list) == 0 {
+				return misused("no trial of run %s has a label; add some with: inspan eval label %s TASK TRY pass|fail",
+					run.ID, run.ID)
+			}
+			if e.JSON {
+				return printJSON(e.Out, list)
+			}
+			w := text.NewTable(e.Out, "GRADER", "LABELS", "AGREES", "KAPPA", "TOO LAX", "TOO STRICT")
+			for _, a := range list {
+				w.Row(a.Grader, a.Both+a.None+a.Lax+a.Strict, fmt.Sprintf("%.0f %%", 100*a.Share), fmt.Sprintf("%.2f", a.Kappa), a.Lax, a.Strict)
+			}
+			return w.Flush()
+		}),
 	}
 	cmd.Flags().BoolVar(&e.JSON, "json", false, "print JSON")
 	return cmd
@@ -261,43 +353,6 @@ type evaluation struct {
 	Budget  float64
 	Time    time.Duration
 	JSON    bool
-}
-
-// validate reads a suite and prints its content.
-func (e *evaluation) validate(path string) error {
-	if e.Pin {
-		digest, err := eval.Pin(path)
-		if err == nil {
-			_, err = fmt.Fprintf(e.Out, "pinned %s\n", digest)
-		}
-		return err
-	}
-	s, err := eval.OpenSuite(path, e.Repos)
-	if err != nil {
-		return err
-	}
-	counts := map[eval.Split]int{}
-	for _, split := range []eval.Split{eval.Train, eval.Dev, eval.HeldOut} {
-		counts[split] = len(s.Of(split))
-	}
-	_, err = fmt.Fprintf(e.Out, "%s: %s (train %d, dev %d, held-out %d)\ndigest %s\n", s.Name, text.Count(len(s.Tasks), "task"),
-		counts[eval.Train], counts[eval.Dev], counts[eval.HeldOut], s.Digest)
-	return err
-}
-
-// run starts a new run of a suite.
-func (e *evaluation) run(ctx context.Context, path string) error {
-	p, err := e.plan(path)
-	if err != nil {
-		return err
-	}
-	r := e.runner()
-	run, err := r.Begin(p)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(e.Err, "run %s of %s\n", run.ID, run.Suite)
-	return e.on(ctx, r, run.ID)
 }
 
 // matrix starts a run of a suite for each configuration with each model, one after the other, and prints a table.
@@ -467,15 +522,6 @@ func (e *evaluation) told(p eval.Progress) {
 	fmt.Fprintf(e.Err, "%s  $%.2f in all\n", line, p.Cost)
 }
 
-// resume continues a run.
-func (e *evaluation) resume(ctx context.Context, id string) error {
-	run, err := eval.FolderIn(e.Table.StateDir).Open(id)
-	if err != nil {
-		return err
-	}
-	return e.on(ctx, e.runner(), run.ID)
-}
-
 // on performs the rest of a run, and prints its results.
 func (e *evaluation) on(ctx context.Context, r *eval.Runner, id string) error {
 	run, err := r.Go(ctx, id)
@@ -579,79 +625,4 @@ func (e *evaluation) summary(run *eval.Run) error {
 			run.ID, text.Count(s.Done, "trial"), s.Broken, s.Cost, run.Suite, text.Count(n, "time"))
 	}
 	return err
-}
-
-// list prints the runs.
-func (e *evaluation) list() error {
-	f := eval.FolderIn(e.Table.StateDir)
-	ids, err := f.IDs()
-	if err != nil {
-		return err
-	}
-	list := []summed{}
-	for _, id := range ids {
-		run, err := f.Open(id)
-		if err != nil {
-			return err
-		}
-		s := sumOf(run)
-		s.Trials = nil
-		list = append(list, s)
-	}
-	if e.JSON {
-		return printJSON(e.Out, list)
-	}
-	w := text.NewTable(e.Out, "RUN", "SUITE", "CONFIG", "MODEL", "PASSED", "FAILED", "BROKEN", "COST")
-	for _, s := range list {
-		passed, failed := s.counts()
-		w.Row(s.ID, s.Suite, s.Config, text.Visible(cmp.Or(s.Model, "default")), passed, failed, s.Broken, fmt.Sprintf("$%.2f", s.Cost))
-	}
-	return w.Flush()
-}
-
-// label stores a person's verdict on a trial.
-func (e *evaluation) label(ctx context.Context, id, task, try, word string) error {
-	f := eval.FolderIn(e.Table.StateDir)
-	run, err := f.Open(id)
-	if err != nil {
-		return err
-	}
-	n, err := strconv.Atoi(try)
-	if err != nil {
-		return misused("%q is not the number of a try", try)
-	}
-	if err := wordOf("the label", word, []string{"pass", "fail"}); err != nil {
-		return err
-	}
-	return f.Label(ctx, run, eval.Label{Task: task, Try: n, Passed: word == "pass", By: os.Getenv("USER")})
-}
-
-// calibrate prints how far the graders of a run agree with people. The label of a held-out trial would reveal
-// its outcome.
-func (e *evaluation) calibrate(id string) error {
-	f := eval.FolderIn(e.Table.StateDir)
-	run, err := f.Open(id)
-	if err != nil {
-		return err
-	}
-	if run.Split == eval.HeldOut {
-		return misused("run %s has held-out tasks; calibrate graders with a run of other tasks", run.ID)
-	}
-	labels, err := f.Labels(run)
-	if err != nil {
-		return err
-	}
-	list := eval.Calibrate(run, labels)
-	if len(list) == 0 {
-		return misused("no trial of run %s has a label; add some with: inspan eval label %s TASK TRY pass|fail",
-			run.ID, run.ID)
-	}
-	if e.JSON {
-		return printJSON(e.Out, list)
-	}
-	w := text.NewTable(e.Out, "GRADER", "LABELS", "AGREES", "KAPPA", "TOO LAX", "TOO STRICT")
-	for _, a := range list {
-		w.Row(a.Grader, a.Both+a.None+a.Lax+a.Strict, fmt.Sprintf("%.0f %%", 100*a.Share), fmt.Sprintf("%.2f", a.Kappa), a.Lax, a.Strict)
-	}
-	return w.Flush()
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/lab/eval"
 	"github.com/inspan/inspan/internal/lab/stats"
 	"github.com/inspan/inspan/store"
@@ -27,22 +28,15 @@ func evalComparisons(c *command) []*cobra.Command {
 	return []*cobra.Command{c.evalCompare(), c.evalReport(), c.evalDiff(), c.evalGate(), c.evalPower(), c.evalExport(), c.evalLearn()}
 }
 
-// performed is the function that runs a command.
-type performed = func(cmd *cobra.Command, args []string) error
-
 // comparing returns a command about runs that first reads the settings.
-func (c *command) comparing(ask *comparisons, do performed) performed {
-	return func(cmd *cobra.Command, args []string) error {
-		a, err := c.installation()
-		if err != nil {
-			return err
-		}
+func (c *command) comparing(ask *comparisons, do func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return c.withApp(func(cmd *cobra.Command, a *app.App, args []string) error {
 		ask.State, ask.Sessions, ask.Out, ask.Now, ask.By = a.Running.StateDir, a.Store(), cmd.OutOrStdout(), time.Now(), "a person"
 		if who, err := user.Current(); err == nil {
 			ask.By = who.Username
 		}
 		return do(cmd, args)
-	}
+	})
 }
 
 // rates declares the flags that all comparisons have.
@@ -94,7 +88,27 @@ func (c *command) evalReport() *cobra.Command {
 		Example: "  inspan eval report baseline candidate --format html --out report.html",
 		Args:    exactly(2, 100, "a BASE and one or more CANDIDATEs"),
 	}
-	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error { return ask.report(cmd.Context(), args) })
+	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) (err error) {
+		if err := wordOf("--format", ask.Format, eval.Formats()); err != nil {
+			return err
+		}
+		if u, err := url.Parse(ask.Pages); err != nil || ask.Pages != "" && (u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+			return misused("--web: %q is not the address of a web page", ask.Pages)
+		}
+		cs, err := ask.compared(cmd.Context(), args)
+		if err != nil {
+			return err
+		}
+		if ask.File == "" {
+			return eval.Report(ask.Out, ask.Format, cs, ask.Pages)
+		}
+		f, err := os.Create(ask.File)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		return eval.Report(f, ask.Format, cs, ask.Pages)
+	})
 	rates(cmd, &ask)
 	looksFlag(cmd, &ask.How.Looks)
 	cmd.Flags().StringVar(&ask.Format, "format", "md", "`format` of the report: md, html or json")
@@ -112,7 +126,31 @@ func (c *command) evalDiff() *cobra.Command {
 			"the same thing differently, so their words count only if everything else is the same.",
 		Args: exactly(2, 2, "two SESSIONs"),
 	}
-	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error { return ask.diff(cmd.Context(), args[0], args[1]) })
+	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error {
+		var ids [2]string
+		for i, name := range args {
+			id, err := store.Resolve(cmd.Context(), ask.Sessions, name)
+			if err != nil {
+				return err
+			}
+			ids[i] = id
+		}
+		d, err := eval.Diff(cmd.Context(), ask.Sessions, ids[0], ids[1])
+		switch {
+		case err != nil:
+			return err
+		case ask.JSON:
+			return printJSON(ask.Out, d)
+		case d.Parting == nil:
+			fmt.Fprintf(ask.Out, "Both do the same: %s, in the same words.\n", text.Count(d.Same, "deed"))
+			return nil
+		}
+		fmt.Fprintf(ask.Out, "The first %s the same. Then they part:\n", text.Counted(d.Same, "deed is", "deeds are"))
+		for i, deed := range []eval.Deed{d.Parting.Base, d.Parting.Candidate} {
+			fmt.Fprintf(ask.Out, "  %s:%d  %s\n", ids[i], deed.Seq, strings.TrimSpace(deed.Kind+"  "+deed.Text))
+		}
+		return nil
+	})
 	cmd.Flags().BoolVar(&ask.JSON, "json", false, "print JSON")
 	return cmd
 }
@@ -129,9 +167,26 @@ func (c *command) evalGate() *cobra.Command {
 		Args:    exactly(2, 2, "a BASE and a CANDIDATE"),
 	}
 	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error {
-		code, err := ask.gate(cmd.Context(), args[0], args[1])
+		from, to, err := ask.two(args[0], args[1])
+		if err != nil {
+			return err
+		}
+		if err := ask.count(cmd.Context(), from, to); err != nil {
+			return err
+		}
+		g, err := eval.Gate(from, to, ask.How)
+		if err != nil {
+			return err
+		}
+		if ask.JSON {
+			err = printJSON(ask.Out, g)
+		} else {
+			for _, line := range g.Says {
+				fmt.Fprintln(ask.Out, text.Line(line))
+			}
+		}
 		if err == nil {
-			c.code = code
+			c.code = map[eval.GateResult]int{eval.GateStopped: console.ExitError, eval.GateUndecided: console.ExitUsage}[g.Result]
 		}
 		return err
 	})
@@ -330,84 +385,6 @@ func (c *comparisons) printComparison(one *eval.Comparison) {
 			fmt.Sprintf("%d of %d", f.Candidate.Passed, f.Candidate.Tries), at)
 	}
 	_ = w.Flush() // to where the lines above went
-}
-
-// report writes a report to a file, or prints it.
-func (c *comparisons) report(ctx context.Context, names []string) (err error) {
-	if err := wordOf("--format", c.Format, eval.Formats()); err != nil {
-		return err
-	}
-	if u, err := url.Parse(c.Pages); err != nil || c.Pages != "" && (u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		return misused("--web: %q is not the address of a web page", c.Pages)
-	}
-	cs, err := c.compared(ctx, names)
-	if err != nil {
-		return err
-	}
-	if c.File == "" {
-		return eval.Report(c.Out, c.Format, cs, c.Pages)
-	}
-	f, err := os.Create(c.File)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return eval.Report(f, c.Format, cs, c.Pages)
-}
-
-// gate prints whether a candidate passes, and why. It returns the exit code of the command: [console.ExitDone]
-// if it passes, [console.ExitError] if it does not, and [console.ExitUsage] if its runs can't decide that.
-func (c *comparisons) gate(ctx context.Context, base, candidate string) (code int, err error) {
-	from, err := c.run(base)
-	if err != nil {
-		return 0, err
-	}
-	to, err := c.run(candidate)
-	if err != nil {
-		return 0, err
-	}
-	if err := c.count(ctx, from, to); err != nil {
-		return 0, err
-	}
-	g, err := eval.Gate(from, to, c.How)
-	if err != nil {
-		return 0, err
-	}
-	code = map[eval.GateResult]int{eval.GateStopped: console.ExitError, eval.GateUndecided: console.ExitUsage}[g.Result]
-	if c.JSON {
-		return code, printJSON(c.Out, g)
-	}
-	for _, line := range g.Says {
-		fmt.Fprintln(c.Out, text.Line(line))
-	}
-	return code, nil
-}
-
-// diff prints the first event where two sessions differ.
-func (c *comparisons) diff(ctx context.Context, base, candidate string) error {
-	var ids [2]string
-	for i, name := range []string{base, candidate} {
-		id, err := store.Resolve(ctx, c.Sessions, name)
-		if err != nil {
-			return err
-		}
-		ids[i] = id
-	}
-	d, err := eval.Diff(ctx, c.Sessions, ids[0], ids[1])
-	switch {
-	case err != nil:
-		return err
-	case c.JSON:
-		return printJSON(c.Out, d)
-	case d.Parting == nil:
-		fmt.Fprintf(c.Out, "Both do the same: %s, in the same words.\n", text.Count(d.Same, "deed"))
-		return nil
-	}
-	fmt.Fprintf(c.Out, "The first %s the same. Then they part:\n", text.Counted(d.Same, "deed is", "deeds are"))
-	for i, deed := range []eval.Deed{d.Parting.Base, d.Parting.Candidate} {
-		fmt.Fprintf(c.Out, "  %s:%d  %s\n", ids[i], deed.Seq, strings.TrimSpace(deed.Kind+"  "+deed.Text))
-	}
-	return nil
 }
 
 // power prints what a comparison would find, before it costs anything. From a pilot run it takes how often

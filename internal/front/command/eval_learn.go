@@ -52,7 +52,13 @@ func (c *command) learnFailures() *cobra.Command {
 		Example: "  inspan eval learn failures baseline | inspan -p \"Propose one small change of AGENTS.md against these\"",
 		Args:    exactly(1, 1, "a RUN"),
 	}
-	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error { return ask.failures(cmd.Context(), args[0]) })
+	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, args []string) error {
+		run, err := ask.run(args[0])
+		if err != nil {
+			return err
+		}
+		return eval.Failures(cmd.Context(), ask.Out, ask.Sessions, run)
+	})
 	return cmd
 }
 
@@ -89,7 +95,24 @@ func (c *command) learnPropose() *cobra.Command {
 func (c *command) learnList() *cobra.Command {
 	var ask comparisons
 	cmd := &cobra.Command{Use: "list", Short: "List proposals and how far each has come", Args: exactly(0, 0, "no arguments")}
-	cmd.RunE = c.comparing(&ask, func(*cobra.Command, []string) error { return ask.learned() })
+	cmd.RunE = c.comparing(&ask, func(*cobra.Command, []string) error {
+		book, err := ask.ledger().Book()
+		if err != nil {
+			return err
+		}
+		if ask.JSON {
+			return printJSON(ask.Out, book.Entries)
+		}
+		if len(book.Proposals()) == 0 {
+			fmt.Fprintln(ask.Out, "Nothing has been proposed.")
+			return nil
+		}
+		w := text.NewTable(ask.Out, "PROPOSAL", "STEP", "FILE", "BY", "WHY")
+		for _, p := range book.Proposals() {
+			w.Row(p.ID, p.Step, text.Line(p.Change.File), text.Line(p.Change.By), text.Short(p.Change.Why, 80))
+		}
+		return w.Flush()
+	})
 	cmd.Flags().BoolVar(&ask.JSON, "json", false, "print the ledger as JSON")
 	return cmd
 }
@@ -295,15 +318,6 @@ func (c *comparisons) step(ctx context.Context, id string, entry func(*eval.Book
 	return p, e, err
 }
 
-// failures prints the work of the failed trials of a run.
-func (c *comparisons) failures(ctx context.Context, name string) error {
-	run, err := c.run(name)
-	if err != nil {
-		return err
-	}
-	return eval.Failures(ctx, c.Out, c.Sessions, run)
-}
-
 // try compares a proposal on dev tasks.
 func (c *comparisons) try(ctx context.Context, id, base, candidate string) error {
 	from, to, err := c.two(base, candidate)
@@ -494,26 +508,6 @@ func (c *comparisons) withdraw(ctx context.Context, id, why string) error {
 		fmt.Fprintf(c.Out, "%s is withdrawn.\n", id)
 	}
 	return err
-}
-
-// learned lists proposals and their progress.
-func (c *comparisons) learned() error {
-	book, err := c.ledger().Book()
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return printJSON(c.Out, book.Entries)
-	}
-	if len(book.Proposals()) == 0 {
-		fmt.Fprintln(c.Out, "Nothing has been proposed.")
-		return nil
-	}
-	w := text.NewTable(c.Out, "PROPOSAL", "STEP", "FILE", "BY", "WHY")
-	for _, p := range book.Proposals() {
-		w.Row(p.ID, p.Step, text.Line(p.Change.File), text.Line(p.Change.By), text.Short(p.Change.Why, 80))
-	}
-	return w.Flush()
 }
 
 // told prints a proposal and its entries in the ledger.

@@ -6,12 +6,61 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/lab/eval"
 	"github.com/inspan/inspan/internal/view/words"
 )
+
+// installation reads the settings. Sessions try the changes that the ledger of 'inspan eval learn' gives them.
+func (c *command) installation() (*app.App, error) {
+	a, err := app.Load(c.self)
+	if err != nil {
+		return nil, err
+	}
+	if given := os.Getenv(config.SettingsVariable); given != "" && !isJSON.MatchString(given) {
+		if err := a.Permission.Freeze(given); err != nil { // a session must not give the next one more rights
+			return nil, err
+		}
+	}
+	ledger := eval.LedgerIn(a.StateDir)
+	a.Canaries = &app.Canaries{Arm: ledger.Arm, Over: func(ctx context.Context, root string) ([]string, error) {
+		return ledger.Over(ctx, a.Running.Sessions, root, time.Now())
+	}}
+	return a, nil
+}
+
+// withApp makes the function of a command, which first reads the settings.
+func (c *command) withApp(do func(cmd *cobra.Command, a *app.App, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		a, err := c.installation()
+		if err != nil {
+			return err
+		}
+		return do(cmd, a, args)
+	}
+}
+
+// inFolder is withApp for a command about a folder, which it finds; nil means the current one.
+func (c *command) inFolder(
+	cwd *string, do func(cmd *cobra.Command, a *app.App, root string, args []string) error,
+) func(*cobra.Command, []string) error {
+	return c.withApp(func(cmd *cobra.Command, a *app.App, args []string) error {
+		folder := "."
+		if cwd != nil {
+			folder = *cwd
+		}
+		root, err := workspace(folder)
+		if err != nil {
+			return err
+		}
+		return do(cmd, a, root, args)
+	})
+}
 
 // one loads the settings and finds the session that the text means, for a change.
 func (c *command) one(ctx context.Context, text string) (*app.App, string, error) {

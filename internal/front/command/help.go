@@ -168,7 +168,11 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 			if len(args) == 1 {
 				for _, topic := range helpTopics() {
 					if topic.name == args[0] {
-						topic.writeTo(root.OutOrStdout(), cmd != root)
+						says := topic.text
+						if cmd != root {
+							says += "\n\nThe command of this name: inspan " + topic.name + " --help"
+						}
+						fmt.Fprintln(root.OutOrStdout(), words.WrapRows(says, width(root.OutOrStdout())))
 						return nil
 					}
 				}

@@ -1,26 +1,14 @@
 package command
 
 import (
-	"fmt"
-	"io"
 	"strings"
 
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/front/console"
-	"github.com/inspan/inspan/internal/view/words"
 )
 
 // helpTopic is a topic of 'inspan help' that is not a command.
 type helpTopic struct{ name, says, text string }
-
-// writeTo writes a topic. If a command has the same name, it adds where the help of that is.
-func (h helpTopic) writeTo(out io.Writer, command bool) {
-	says := h.text
-	if command {
-		says += "\n\nThe command of this name: inspan " + h.name + " --help"
-	}
-	fmt.Fprintln(out, words.WrapRows(says, width(out)))
-}
 
 func helpTopics() []helpTopic {
 	return []helpTopic{

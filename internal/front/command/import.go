@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/setup"
 	"github.com/inspan/inspan/internal/view/words"
 )
@@ -75,11 +76,7 @@ func (c *command) mcpImport() *cobra.Command {
 			"your settings, without secrets. Without a terminal, pass --yes. Servers of this folder stay its own: with FILE,\n" +
 			"inspan reads only those files, and writes their servers to your settings.",
 		Example: "  inspan mcp import\n  inspan mcp import --yes .cursor/mcp.json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, root, err := c.at(cwd)
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(&cwd, func(cmd *cobra.Command, a *app.App, root string, args []string) error {
 			found, err := setup.LookServers(a, root, args, c.warn)
 			if err != nil {
 				return err
@@ -112,7 +109,7 @@ func (c *command) mcpImport() *cobra.Command {
 			}
 			fmt.Fprintf(out, "Added %s to %s; 'inspan mcp list' tries them.\n", strings.Join(names, ", "), a.ConfigPath)
 			return nil
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose files to read too")
 	cmd.Flags().BoolVar(&yes, "yes", false, "import without asking")

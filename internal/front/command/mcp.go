@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/extend/mcp"
+	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/config"
 	"github.com/inspan/inspan/internal/view/words"
 )
@@ -30,11 +31,7 @@ func (c *command) mcpList() *cobra.Command {
 		Long: "inspan shows each server's state, tools, latency, the tokens of its descriptions, and why it is missing.\n" +
 			"It starts servers of a .mcp.json only after you trust that file ('inspan trust').",
 		Args: exactly(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, root, err := c.at(cwd)
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(&cwd, func(cmd *cobra.Command, a *app.App, root string, _ []string) error {
 			if err := a.Permission.Inert(root, "", c.warn); err != nil {
 				return err
 			}
@@ -48,7 +45,7 @@ func (c *command) mcpList() *cobra.Command {
 			}
 			defer hub.Close()
 			return printServers(cmd.OutOrStdout(), hub.Status())
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
 	return cmd
@@ -145,17 +142,13 @@ func (c *command) mcpRemove() *cobra.Command {
 		Use:   "remove NAME",
 		Short: "Remove a server from your settings",
 		Args:  exactly(1, 1, "a NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := c.installation()
-			if err != nil {
-				return err
-			}
+		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, args []string) error {
 			if err := config.RemoveServer(a.ConfigPath, args[0]); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Removed %s from %s.\n", args[0], a.ConfigPath)
 			return nil
-		},
+		}),
 	}
 }
 
@@ -165,11 +158,7 @@ func (c *command) mcpTools() *cobra.Command {
 		Use:   "tools NAME",
 		Short: "List the tools of a server, as the model sees them",
 		Args:  exactly(1, 1, "a NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, root, err := c.at(cwd)
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(&cwd, func(cmd *cobra.Command, a *app.App, root string, args []string) error {
 			hub, err := a.Hubs.With(cmd.Context(), root, args[0], c.warn)
 			if err != nil {
 				return err
@@ -180,7 +169,7 @@ func (c *command) mcpTools() *cobra.Command {
 				now = agreed
 			}
 			return printDefinitions(cmd.OutOrStdout(), now)
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
 	return cmd
@@ -195,11 +184,7 @@ func (c *command) mcpAgree() *cobra.Command {
 		Long: "Adding or trusting a server approves the tools it offers at first. The model can't call a tool that the server changes\n" +
 			"or adds later until you approve it. Its other tools keep working. Without a terminal, pass --yes.",
 		Args: exactly(1, 1, "a NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, root, err := c.at(cwd)
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(&cwd, func(cmd *cobra.Command, a *app.App, root string, args []string) error {
 			hub, err := a.Hubs.With(cmd.Context(), root, args[0], c.warn)
 			if err != nil {
 				return err
@@ -228,7 +213,7 @@ func (c *command) mcpAgree() *cobra.Command {
 			}
 			fmt.Fprintf(out, "Approved the current tools of %s.\n", args[0])
 			return nil
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
 	cmd.Flags().BoolVar(&yes, "yes", false, "approve without asking")

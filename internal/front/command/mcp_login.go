@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/view/words"
 )
 
@@ -17,11 +18,7 @@ func (c *command) mcpLogin() *cobra.Command {
 		Short: "Log in to an MCP server",
 		Long:  ways,
 		Args:  exactly(1, 1, "a NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, root, err := c.at(cwd)
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(&cwd, func(cmd *cobra.Command, a *app.App, root string, args []string) error {
 			hub, err := a.Hubs.With(cmd.Context(), root, args[0], c.warn) // a server says what it needs when it is connected to
 			if err != nil {
 				return err
@@ -38,7 +35,7 @@ func (c *command) mcpLogin() *cobra.Command {
 			fmt.Fprintf(cmd.OutOrStdout(), "Logged in to %s.\n", args[0])
 			hub.Await(cmd.Context())
 			return printServer(cmd.OutOrStdout(), hub.Status(), args[0])
-		},
+		}),
 	}
 	way = wayFlag(cmd)
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
@@ -51,17 +48,13 @@ func (c *command) mcpLogout() *cobra.Command {
 		Use:   "logout NAME",
 		Short: "Log out of a server and revoke its tokens",
 		Args:  exactly(1, 1, "a NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, root, err := c.at(cwd)
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(&cwd, func(cmd *cobra.Command, a *app.App, root string, args []string) error {
 			if err := a.Hubs.Leave(cmd.Context(), root, args[0], c.warn); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Logged out of %s.\n", args[0])
 			return nil
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose servers to use")
 	return cmd

@@ -12,6 +12,7 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/extend/memory"
 	"github.com/inspan/inspan/internal/extend/recall"
+	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/view/words"
 )
 
@@ -26,13 +27,9 @@ func (c *command) memoryList() *cobra.Command {
 		Use:   "list",
 		Short: "List the memory that new sessions in this folder get",
 		Args:  exactly(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, root, err := c.at(cwd)
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(&cwd, func(cmd *cobra.Command, a *app.App, root string, _ []string) error {
 			return printMemory(cmd.OutOrStdout(), cmd.ErrOrStderr(), a.Knowledge.Memory(root))
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
 	return cmd
@@ -45,17 +42,14 @@ func (c *command) memoryAdd() *cobra.Command {
 		Use:   "add TEXT",
 		Short: "Add an entry",
 		Args:  exactly(1, 1, "a TEXT"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, root, err := c.at(cwd)
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(&cwd, func(cmd *cobra.Command, a *app.App, root string, args []string) error {
 			e := a.Knowledge.Entry(kind, args[0])
 			e.Topic, e.Supersedes = topic, supersedes
 			if err := a.Knowledge.Memory(root).Find(supersedes...); err != nil {
 				return misused("--supersedes: %w", err)
 			}
 			if expires != "" {
+				var err error
 				if e.Expires, err = time.Parse(time.DateOnly, expires); err != nil {
 					return misused("--expires: %q is not a day such as 2026-12-31", expires)
 				}
@@ -66,7 +60,7 @@ func (c *command) memoryAdd() *cobra.Command {
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), savedAs(scope, id))
 			return nil
-		},
+		}),
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
@@ -89,18 +83,14 @@ func (c *command) memoryForget() *cobra.Command {
 		Use:   "forget ID",
 		Short: "Remove an entry",
 		Args:  exactly(1, 1, "an ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, root, err := c.at(cwd)
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(&cwd, func(cmd *cobra.Command, a *app.App, root string, args []string) error {
 			e, err := a.Knowledge.Memory(root).Forget(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "forgotten: [%s] %s\n", e.Kind, text.Visible(e.Text))
 			return err
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
 	return cmd
@@ -112,11 +102,7 @@ func (c *command) memoryRead() *cobra.Command {
 		Use:   "read [TOPIC]",
 		Short: "Print a topic, or list all topics",
 		Args:  exactly(0, 1, "at most one TOPIC"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, root, err := c.at(cwd)
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(&cwd, func(cmd *cobra.Command, a *app.App, root string, args []string) error {
 			if len(args) == 0 {
 				return printTopics(cmd.OutOrStdout(), a.Knowledge.Memory(root))
 			}
@@ -126,7 +112,7 @@ func (c *command) memoryRead() *cobra.Command {
 			}
 			_, err = fmt.Fprint(cmd.OutOrStdout(), text.VisibleLines(t.Text))
 			return err
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
 	cmd.Flags().StringVar(&scope, "scope", "project", "`user`, project or team")
@@ -143,11 +129,7 @@ func (c *command) memorySearch() *cobra.Command {
 		Long: "A query holds words, \"exact phrases\" and prefixes*. inspan updates the index first.\n" +
 			"You can delete the index at any time.",
 		Args: exactly(1, 100, "WORDS"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, root, err := c.at(cwd)
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(&cwd, func(cmd *cobra.Command, a *app.App, root string, args []string) error {
 			if !here {
 				root = "" // everywhere
 			}
@@ -157,7 +139,7 @@ func (c *command) memorySearch() *cobra.Command {
 			}
 			printPast(cmd.OutOrStdout(), cmd.ErrOrStderr(), hits, behind)
 			return nil
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` for --here")
 	cmd.Flags().BoolVar(&here, "here", false, "only sessions of this folder")
@@ -171,17 +153,13 @@ func (c *command) memoryPath() *cobra.Command {
 		Use:   "path",
 		Short: "Print the paths of the memory files, which are markdown that you can edit",
 		Args:  exactly(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, root, err := c.at(cwd)
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(&cwd, func(cmd *cobra.Command, a *app.App, root string, _ []string) error {
 			memories, w := a.Knowledge.Memory(root), text.NewTable(cmd.OutOrStdout())
 			for _, scope := range memory.Scopes() {
 				w.Row(scope, memories.Path(scope, ""))
 			}
 			return w.Flush()
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose memory to use")
 	return cmd

@@ -30,11 +30,7 @@ func (c *command) models() *cobra.Command {
 			"Models are named provider/model, such as anthropic/claude-sonnet-5-5 or ollama/qwen3-coder. You can add any server\n" +
 			"that speaks the OpenAI Chat Completions API in the settings, with kind = \"openai\" and a base_url.",
 		Args: exactly(0, 1, "at most one PROVIDER"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := c.installation()
-			if err != nil {
-				return err
-			}
+		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, args []string) error {
 			out := cmd.OutOrStdout()
 			if len(args) == 1 {
 				found, err := a.Providers.DiscoverAt(cmd.Context(), args[0])
@@ -60,7 +56,7 @@ func (c *command) models() *cobra.Command {
 			}
 			fmt.Fprintf(out, "\nWithout --model: %s\nsettings: %s\n", choice.Model.Info().Route(), a.ConfigPath)
 			return nil
-		},
+		}),
 	}
 	cmd.AddCommand(c.modelsLogin(), c.modelsLogout(), c.modelsPrices())
 	return cmd

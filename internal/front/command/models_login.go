@@ -6,9 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/view/words"
@@ -24,19 +28,50 @@ func wayFlag(cmd *cobra.Command) *string {
 	return cmd.Flags().String("way", "", "`way` to log in: browser, paste or device (default: chosen for this machine)")
 }
 
-// readLine reads a line that the person types, or nothing once ctx is done.
+// readLine reads a line that the person types.
 func readLine(ctx context.Context, in io.Reader) (string, error) {
+	return untilDone(ctx, func() (string, error) {
+		line, err := bufio.NewReader(in).ReadString('\n')
+		if errors.Is(err, io.EOF) && line != "" {
+			err = nil
+		}
+		return strings.TrimSpace(line), err
+	})
+}
+
+// readSecret reads a line without echo. An interrupt restores the terminal.
+func readSecret(ctx context.Context, in io.Reader) (string, error) {
+	f, ok := in.(*os.File)
+	if !ok {
+		return "", errors.New("it is not a terminal")
+	}
+	before, err := term.GetState(int(f.Fd()))
+	if err != nil {
+		return "", err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	line, err := untilDone(ctx, func() (string, error) {
+		line, err := term.ReadPassword(int(f.Fd()))
+		return string(line), err
+	})
+	if errors.Is(err, context.Canceled) {
+		err = errors.Join(err, term.Restore(int(f.Fd()), before))
+	}
+	return line, err
+}
+
+// untilDone returns the line that read returns, or nothing once ctx is done. If nothing is typed, read ends with the
+// process.
+func untilDone(ctx context.Context, read func() (string, error)) (string, error) {
 	type result struct {
 		line string
 		err  error
 	}
 	got := make(chan result, 1)
-	go func() { // ends with the process if nothing is typed
-		line, err := bufio.NewReader(in).ReadString('\n')
-		if errors.Is(err, io.EOF) && line != "" {
-			err = nil
-		}
-		got <- result{strings.TrimSpace(line), err}
+	go func() {
+		line, err := read()
+		got <- result{line, err}
 	}()
 	select {
 	case r := <-got:
@@ -53,17 +88,13 @@ func (c *command) modelsLogin() *cobra.Command {
 		Short: "Log in to a provider that uses logins instead of keys",
 		Long:  "The provider needs an oauth table in the settings.\n\n" + ways,
 		Args:  exactly(1, 1, "a PROVIDER"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := c.installation()
-			if err != nil {
-				return err
-			}
+		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, args []string) error {
 			if err := c.logIn(cmd.Context(), a, args[0], *way); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Logged in to %s.\n", args[0])
 			return nil
-		},
+		}),
 	}
 	way = wayFlag(cmd)
 	return cmd
@@ -84,16 +115,12 @@ func (c *command) modelsLogout() *cobra.Command {
 		Use:   "logout PROVIDER",
 		Short: "Log out of a provider and revoke its tokens, or forget its key",
 		Args:  exactly(1, 1, "a PROVIDER"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := c.installation()
-			if err != nil {
-				return err
-			}
+		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, args []string) error {
 			if err := a.Logins.LeaveProvider(cmd.Context(), args[0]); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Logged out of %s.\n", args[0])
 			return nil
-		},
+		}),
 	}
 }

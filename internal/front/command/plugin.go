@@ -17,8 +17,10 @@ import (
 )
 
 func (c *command) plugin() *cobra.Command {
+	disable := c.pluginEach("disable NAME", "Disable a plugin without removing it", "Disabled %s for new sessions.\n", (*plugin.Store).Disable)
+	remove := c.pluginEach("remove NAME", "Remove a plugin and its copy", "Removed %s.\n", (*plugin.Store).Remove)
 	return group("plugin", "Install, enable and update plugins",
-		c.pluginInstall(), c.pluginEnable(), c.pluginDisable(), c.pluginUpdate(), c.pluginRemove(), c.pluginList(), c.pluginShow())
+		c.pluginInstall(), c.pluginEnable(), disable, c.pluginUpdate(), remove, c.pluginList(), c.pluginShow())
 }
 
 func (c *command) pluginInstall() *cobra.Command {
@@ -31,11 +33,7 @@ func (c *command) pluginInstall() *cobra.Command {
 		Example: "  inspan plugin install ./my-plugin\n  inspan plugin install https://github.com/ann/review.git#v1.2.0\n" +
 			"  inspan plugin install https://github.com/ann/all.git#:plugins/review",
 		Args: exactly(1, 1, "a SOURCE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := c.installation()
-			if err != nil {
-				return err
-			}
+		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, args []string) error {
 			s := a.Extensions.Store()
 			p, err := s.Install(cmd.Context(), args[0])
 			if err != nil {
@@ -47,7 +45,7 @@ func (c *command) pluginInstall() *cobra.Command {
 				fmt.Fprintf(cmd.OutOrStdout(), "It is not enabled. 'inspan plugin enable %s' shows the programs that it can run, and asks.\n", p.Name)
 			}
 			return nil
-		},
+		}),
 	}
 }
 
@@ -59,11 +57,7 @@ func (c *command) pluginEnable() *cobra.Command {
 		Long: "inspan shows everything that the plugin can run, and asks. Without a terminal, pass --yes. New sessions use the plugin.\n" +
 			"Its hooks, tools and servers run in the sandbox, and its hooks can't approve calls.",
 		Args: exactly(1, 1, "a NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := c.installation()
-			if err != nil {
-				return err
-			}
+		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, args []string) error {
 			s := a.Extensions.Store()
 			p, err := s.Get(args[0])
 			if err != nil {
@@ -87,40 +81,23 @@ func (c *command) pluginEnable() *cobra.Command {
 			}
 			fmt.Fprintf(out, "Enabled %s for new sessions.\n", titled(p))
 			return nil
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "enable without asking")
 	return cmd
 }
 
-func (c *command) pluginDisable() *cobra.Command {
-	return c.pluginEach("disable NAME", "Disable a plugin without removing it", "Disabled %s for new sessions.\n",
-		func(ctx context.Context, a *app.App, name string) error {
-			return a.Extensions.Store().Disable(ctx, name)
-		})
-}
-
-func (c *command) pluginRemove() *cobra.Command {
-	return c.pluginEach("remove NAME", "Remove a plugin and its copy", "Removed %s.\n",
-		func(ctx context.Context, a *app.App, name string) error {
-			return a.Extensions.Store().Remove(ctx, name)
-		})
-}
-
 // pluginEach returns a command that does one thing with one plugin.
-func (c *command) pluginEach(use, short, done string, do func(context.Context, *app.App, string) error) *cobra.Command {
+func (c *command) pluginEach(use, short, done string, do func(*plugin.Store, context.Context, string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: exactly(1, 1, "a NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := c.installation()
-			if err == nil {
-				err = do(cmd.Context(), a, args[0])
-			}
+		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, args []string) error {
+			err := do(a.Extensions.Store(), cmd.Context(), args[0])
 			if err == nil {
 				fmt.Fprintf(cmd.OutOrStdout(), done, args[0])
 			}
 			return err
-		},
+		}),
 	}
 }
 
@@ -131,11 +108,7 @@ func (c *command) pluginUpdate() *cobra.Command {
 		Long: "inspan disables a plugin whose hooks, tools, servers or scripts have changed until you enable it again.\n" +
 			"If only texts have changed, the plugin stays enabled.",
 		Args: exactly(0, 1, "at most one NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := c.installation()
-			if err != nil {
-				return err
-			}
+		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, args []string) error {
 			s := a.Extensions.Store()
 			if len(args) == 0 {
 				list, err := s.List(cmd.Context())
@@ -157,7 +130,7 @@ func (c *command) pluginUpdate() *cobra.Command {
 				printProblems(cmd.ErrOrStderr(), now)
 			}
 			return errors.Join(failed...)
-		},
+		}),
 	}
 }
 
@@ -166,11 +139,7 @@ func (c *command) pluginList() *cobra.Command {
 		Use:   "list",
 		Short: "List the plugins and their parts",
 		Args:  exactly(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := c.installation()
-			if err != nil {
-				return err
-			}
+		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, _ []string) error {
 			s := a.Extensions.Store()
 			list, err := s.List(cmd.Context())
 			if err != nil {
@@ -181,7 +150,7 @@ func (c *command) pluginList() *cobra.Command {
 				return nil
 			}
 			return printPlugins(cmd.OutOrStdout(), cmd.ErrOrStderr(), list)
-		},
+		}),
 	}
 }
 
@@ -190,18 +159,14 @@ func (c *command) pluginShow() *cobra.Command {
 		Use:   "show NAME",
 		Short: "Show the parts of a plugin, their cost, and the programs that it can run",
 		Args:  exactly(1, 1, "a NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := c.installation()
-			if err != nil {
-				return err
-			}
+		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, args []string) error {
 			s := a.Extensions.Store()
 			p, err := s.Get(args[0])
 			if err != nil {
 				return err
 			}
 			return printPlugin(cmd.OutOrStdout(), cmd.ErrOrStderr(), p)
-		},
+		}),
 	}
 }
 

@@ -62,11 +62,7 @@ func (c *command) policyRules() *cobra.Command {
 			"Deny beats ask, and ask beats allow. Rules in the form of another agent are shown translated.\n" +
 			"inspan says which rules match nothing here, and which change nothing because another one decides first.",
 		Args: exactly(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, root, err := c.at(cwd)
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(&cwd, func(cmd *cobra.Command, a *app.App, root string, _ []string) error {
 			rules, err := a.Rules(cmd.Context(), root)
 			if err != nil {
 				return err
@@ -75,7 +71,7 @@ func (c *command) policyRules() *cobra.Command {
 				fmt.Fprintln(cmd.ErrOrStderr(), "no rules; the permission mode alone decides")
 			}
 			return printRules(cmd.OutOrStdout(), rules)
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` to use (the workspace)")
 	return cmd
@@ -88,17 +84,13 @@ func (c *command) policyForget() *cobra.Command {
 		Short:   "Remove a rule that you approved for a project or always",
 		Example: "  inspan policy forget 'bash(npm install *)'",
 		Args:    exactly(1, 1, "a RULE in quotes"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, root, err := c.at(cwd)
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(&cwd, func(cmd *cobra.Command, a *app.App, root string, args []string) error {
 			n, err := a.Consent.Revoke(cmd.Context(), args[0], root)
 			if err == nil && n == 0 {
 				return misused("%q was not allowed here; see 'inspan policy rules'", args[0])
 			}
 			return err
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` to use (the workspace)")
 	return cmd
@@ -139,19 +131,15 @@ func printExplained(out io.Writer, e permission.Explained) error {
 	switch {
 	case e.Verdict.Action == tool.Deny:
 	case len(e.Rules) > 0:
-		fmt.Fprintf(out, "Narrowest rules that would allow it: allow = [%s]\n", words.OneLine(quoteAll(e.Rules), 300))
+		var quoted []string
+		for _, rule := range e.Rules {
+			quoted = append(quoted, strconv.Quote(rule))
+		}
+		fmt.Fprintf(out, "Narrowest rules that would allow it: allow = [%s]\n", words.OneLine(strings.Join(quoted, ", "), 300))
 	case e.Verdict.Action == tool.Ask:
 		fmt.Fprintln(out, "No rule is safe for it; you can only approve it once.")
 	}
 	return nil
-}
-
-func quoteAll(texts []string) string {
-	quoted := make([]string, len(texts))
-	for i, t := range texts {
-		quoted[i] = strconv.Quote(t)
-	}
-	return strings.Join(quoted, ", ")
 }
 
 // printRules prints rules with their origins.

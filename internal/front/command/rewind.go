@@ -24,11 +24,7 @@ func (c *command) rewind() *cobra.Command {
 			"A rewind can't undo effects outside the workspace. 'inspan effects' lists them.",
 		Example: "  inspan rewind\n  inspan rewind --to last\n  inspan rewind 20261122 --to 57 --files\n  inspan rewind --redo",
 		Args:    exactly(0, 1, "at most one ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := c.installation()
-			if err != nil {
-				return err
-			}
+		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, args []string) error {
 			id, err := sessionOf(cmd, a, args)
 			if err != nil {
 				return err
@@ -58,7 +54,7 @@ func (c *command) rewind() *cobra.Command {
 			}
 			fmt.Fprintln(out, "Done. 'inspan rewind --redo' undoes it; 'inspan resume' continues from here.")
 			return nil
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&to, "to", "", "`number` of a listed message or of any later event, or last")
 	cmd.Flags().BoolVar(&files, "files", false, "restore only the files")

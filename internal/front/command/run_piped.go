@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 const (
@@ -43,18 +45,14 @@ func (c *command) piped(task string, args []string) (string, error) {
 }
 
 // fenced adds text to a task, and says in it and in a warning if the text was cut.
-func (c *command) fenced(task, text string) string {
-	if strings.TrimSpace(text) == "" {
+func (c *command) fenced(task, said string) string {
+	if strings.TrimSpace(said) == "" {
 		return task
 	}
 	note := ""
-	if len(text) > maxPiped {
-		text, note = text[:maxPiped], "\n[cut after 1 MiB]"
+	if len(said) > maxPiped {
+		said, note = said[:maxPiped], "\n[cut after 1 MiB]"
 		c.warn("standard input was cut after 1 MiB; 'inspan ask-corpus -' answers questions about more")
 	}
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	return fmt.Sprintf("%s\n\nStandard input:\n\n%s\n%s\n%s%s", task, fence, strings.TrimRight(strings.ToValidUTF8(text, "\uFFFD"), "\n"), fence, note)
+	return task + "\n\nStandard input:\n\n" + text.Fenced("", strings.ToValidUTF8(said, "\uFFFD")) + note
 }

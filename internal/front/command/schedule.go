@@ -18,9 +18,33 @@ import (
 )
 
 func (c *command) schedule() *cobra.Command {
+	remove := c.ofSchedule("remove", "Remove a schedule; started runs continue", func(cmd *cobra.Command, set *schedule.Set, id string) error {
+		return set.Remove(cmd.Context(), id)
+	})
+	pause := c.ofSchedule("pause", "Pause a schedule", func(cmd *cobra.Command, set *schedule.Set, id string) error {
+		_, err := set.Pause(cmd.Context(), id, true)
+		return err
+	})
+	resume := c.ofSchedule("resume", "Resume a paused schedule, from now on", func(cmd *cobra.Command, set *schedule.Set, id string) error {
+		_, err := set.Pause(cmd.Context(), id, false)
+		return err
+	})
+	run := c.ofSchedule("run", "Begin a run of a schedule now", func(cmd *cobra.Command, set *schedule.Set, id string) error {
+		o, err := set.Run(cmd.Context(), id)
+		switch {
+		case o.Session != "":
+			fmt.Fprintln(cmd.OutOrStdout(), o.Session)
+		case o.Skipped:
+			fmt.Fprintln(cmd.ErrOrStderr(), "left out: "+o.Why)
+		case o.Why != "":
+			return errors.Join(errors.New(o.Why), err)
+		case o.Key != "":
+			fmt.Fprintln(cmd.ErrOrStderr(), "the run starts as soon as the previous run has ended")
+		}
+		return err
+	})
 	return group("schedule", "Start runs at set times, on webhooks or when files change",
-		c.scheduleAdd(), c.scheduleList(), c.scheduleRemove(), c.schedulePause("pause", true), c.schedulePause("resume", false),
-		c.scheduleRun(), c.scheduleDue(), c.scheduleInstall(), c.scheduleUninstall())
+		c.scheduleAdd(), c.scheduleList(), remove, pause, resume, run, c.scheduleDue(), c.scheduleInstall(), c.scheduleUninstall())
 }
 
 // schedules returns the schedules of this machine.
@@ -178,11 +202,7 @@ func (c *command) scheduleList() *cobra.Command {
 		Use:   "list",
 		Short: "List the schedules with their next run and the result of the last one",
 		Args:  exactly(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := c.installation()
-			if err != nil {
-				return err
-			}
+		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, _ []string) error {
 			list, err := c.schedules(a).List(cmd.Context())
 			for i := range list {
 				if list[i].Hook != nil {
@@ -197,49 +217,10 @@ func (c *command) scheduleList() *cobra.Command {
 				fmt.Fprintln(cmd.ErrOrStderr(), `no schedules; add one with: inspan schedule add "0 7 * * 1-5" --task "..."`)
 			}
 			return errors.Join(schedule.Told(cmd.OutOrStdout(), list, time.Now()), err)
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
-}
-
-func (c *command) scheduleRemove() *cobra.Command {
-	return c.ofSchedule("remove", "Remove a schedule; started runs continue", func(cmd *cobra.Command, set *schedule.Set, id string) error {
-		return set.Remove(cmd.Context(), id)
-	})
-}
-
-func (c *command) schedulePause(name string, paused bool) *cobra.Command {
-	short := "Pause a schedule"
-	if !paused {
-		short = "Resume a paused schedule, from now on"
-	}
-	return c.ofSchedule(name, short, func(cmd *cobra.Command, set *schedule.Set, id string) error {
-		_, err := set.Pause(cmd.Context(), id, paused)
-		return err
-	})
-}
-
-func (c *command) scheduleRun() *cobra.Command {
-	return c.ofSchedule("run", "Begin a run of a schedule now", func(cmd *cobra.Command, set *schedule.Set, id string) error {
-		o, err := set.Run(cmd.Context(), id)
-		return errors.Join(printBegun(cmd, o), err)
-	})
-}
-
-// printBegun prints the result of an occasion.
-func printBegun(cmd *cobra.Command, o schedule.Occasion) error {
-	switch {
-	case o.Session != "":
-		fmt.Fprintln(cmd.OutOrStdout(), o.Session)
-	case o.Skipped:
-		fmt.Fprintln(cmd.ErrOrStderr(), "left out: "+o.Why)
-	case o.Why != "":
-		return errors.New(o.Why)
-	case o.Key != "":
-		fmt.Fprintln(cmd.ErrOrStderr(), "the run starts as soon as the previous run has ended")
-	}
-	return nil
 }
 
 // ofSchedule returns a command for one schedule.
@@ -248,13 +229,9 @@ func (c *command) ofSchedule(name, short string, do func(*cobra.Command, *schedu
 		Use:   name + " NAME",
 		Short: short,
 		Args:  exactly(1, 1, "a NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := c.installation()
-			if err != nil {
-				return err
-			}
+		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, args []string) error {
 			return do(cmd, c.schedules(a), args[0])
-		},
+		}),
 	}
 }
 
@@ -264,11 +241,7 @@ func (c *command) scheduleDue() *cobra.Command {
 		Short: "Start all runs that are due, for timers",
 		Long:  "inspan prints the session of each started run, and ends. The runs continue in their own processes.",
 		Args:  exactly(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := c.installation()
-			if err != nil {
-				return err
-			}
+		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, _ []string) error {
 			ctx, stop := c.signals(cmd.Context())
 			defer stop()
 			past, err := c.schedules(a).Due(ctx)
@@ -278,7 +251,7 @@ func (c *command) scheduleDue() *cobra.Command {
 				}
 			}
 			return err
-		},
+		}),
 	}
 }
 
@@ -292,11 +265,7 @@ func (c *command) scheduleInstall() *cobra.Command {
 			"Put keys that are only in your shell's environment into schedule.env next to config.toml, as NAME=VALUE.\n" +
 			"Without systemd inspan prints a line for crontab.",
 		Args: exactly(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := c.installation()
-			if err != nil {
-				return err
-			}
+		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, _ []string) error {
 			runs := []string{c.program(), "--state", a.StateDir}
 			if dir := os.Getenv("INSPAN_CONFIG_DIR"); dir != "" { // there is no flag for it
 				runs = append([]string{"/usr/bin/env", "INSPAN_CONFIG_DIR=" + filepath.Dir(a.ConfigPath)}, runs...)
@@ -309,7 +278,7 @@ func (c *command) scheduleInstall() *cobra.Command {
 				}
 				return nil
 			}
-			err = timer.Install(cmd.Context(), filepath.Dir(a.ConfigPath))
+			err := timer.Install(cmd.Context(), filepath.Dir(a.ConfigPath))
 			if errors.Is(err, schedule.ErrNoSystemd) {
 				fmt.Fprintln(cmd.ErrOrStderr(), "no systemd for this user; add this line with 'crontab -e':")
 				fmt.Fprintln(cmd.OutOrStdout(), timer.Crontab())
@@ -319,7 +288,7 @@ func (c *command) scheduleInstall() *cobra.Command {
 				fmt.Fprintln(cmd.OutOrStdout(), "the timer runs; see it with: systemctl --user list-timers")
 			}
 			return err
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&show, "print", false, "only print the files")
 	return cmd

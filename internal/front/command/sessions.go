@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -22,9 +23,13 @@ import (
 )
 
 func (c *command) sessions() *cobra.Command {
+	push := c.moving("push", "Move a session to another store, such as a database", "to", true,
+		"  inspan sessions push last --store postgres://host/inspan\n  inspan sessions push 20260102 --store /mnt/share/sessions --keep")
+	pull := c.moving("pull", "Move a session from another store to this machine", "from", false,
+		"  inspan sessions pull 20260102 --store postgres://host/inspan")
 	return group("sessions", "List, show, search, fork, export, move, remove, prune and check sessions",
 		c.sessionsList(), c.sessionsShow(), c.sessionsSearch(), c.sessionsFork(), c.sessionsExport(), c.sessionsRm(), c.sessionsPrune(),
-		c.sessionsPin(), c.sessionsFsck(), c.sessionsMove(), c.sessionsPush(), c.sessionsPull())
+		c.sessionsPin(), c.sessionsFsck(), c.sessionsMove(), push, pull)
 }
 
 func (c *command) sessionsList() *cobra.Command {
@@ -50,7 +55,7 @@ func (c *command) sessionsList() *cobra.Command {
 				list = leads(list)
 			}
 			if len(labels) > 0 {
-				return printSessions(cmd.OutOrStdout(), labelled(list, labels))
+				return printSessions(cmd.OutOrStdout(), slices.DeleteFunc(list, func(s store.Info) bool { return !s.Labelled(labels) }))
 			}
 			if len(list) == 0 {
 				fmt.Fprintln(cmd.ErrOrStderr(), "no sessions yet; start one with: inspan run \"...\"")
@@ -159,10 +164,17 @@ func (c *command) sessionsExport() *cobra.Command {
 				defer f.Close()
 				out = f
 			}
-			if format == "json" {
-				return (&console.Console{Out: out, Err: cmd.ErrOrStderr()}).Show(a.Store().Events(cmd.Context(), id), true)
+			events := a.Store().Events(cmd.Context(), id)
+			switch format {
+			case "markdown", "md":
+				return transcript.Markdown(out, events)
+			case "json":
+				return (&console.Console{Out: out, Err: cmd.ErrOrStderr()}).Show(events, true)
+			case "atif":
+				return transcript.ATIF(out, events, func(digest string) string { return filepath.Join(a.Store().Dir, id, "blobs", digest) })
 			}
-			return exportSession(cmd.Context(), out, a.Store(), id, format)
+			formats := []string{"markdown", "json", "atif"}
+			return misused("--format: unknown format %q; use %s%s", format, strings.Join(formats, ", "), words.DidYouMean(format, formats))
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "markdown", "`format`: markdown, json (one event a line) or atif (version 1.7)")
@@ -225,11 +237,7 @@ func (c *command) sessionsFsck() *cobra.Command {
 		Long: "inspan checks every log line against its checksum and every blob against its name, and changes nothing.\n" +
 			"With --repair it sets aside a last line that a crash left half written.",
 		Args: exactly(0, 1, "at most one ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := c.installation()
-			if err != nil {
-				return err
-			}
+		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, args []string) error {
 			var ids []string
 			if len(args) == 1 {
 				id, err := a.Running.Here(cmd.Context(), args[0])
@@ -266,7 +274,7 @@ func (c *command) sessionsFsck() *cobra.Command {
 				return fmt.Errorf("%d of %d are damaged", bad, len(ids))
 			}
 			return nil
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "set aside a half-written last line")
 	return cmd
@@ -276,43 +284,14 @@ func (c *command) sessionsFsck() *cobra.Command {
 func printSessions(out io.Writer, list []store.Info) error {
 	w := text.NewTable(out, "ID", "USED", "EVENTS", "ENDED", "WHAT")
 	for _, s := range list {
-		w.Row(s.ID, s.Modified.Local().Format("2006-01-02 15:04"), s.Events, endedOf(s), words.OneLine(whatOf(s), 60))
+		w.Row(s.ID, s.Modified.Local().Format("2006-01-02 15:04"), s.Events, endedOf(s), words.OneLine(cmp.Or(s.Title, s.Preview), 60))
 	}
 	return w.Flush()
-}
-
-// exportFormats returns the formats of [exportSession].
-func exportFormats() []string { return []string{"markdown", "json", "atif"} }
-
-// exportSession writes a session in a format; json is the console's form. A format that is not among
-// [exportFormats] is a [words.Misuse].
-func exportSession(ctx context.Context, out io.Writer, sessions *session.Store, id, format string) error {
-	events := sessions.Events(ctx, id)
-	switch format {
-	case "markdown", "md":
-		return transcript.Markdown(out, events)
-	case "atif":
-		return transcript.ATIF(out, events, func(digest string) string { return filepath.Join(sessions.Dir, id, "blobs", digest) })
-	}
-	return misused("--format: unknown format %q; use %s%s", format,
-		strings.Join(exportFormats(), ", "), words.DidYouMean(format, exportFormats()))
 }
 
 // leads returns the sessions of a list that work for no other.
 func leads(list []store.Info) []store.Info {
 	return slices.DeleteFunc(list, func(s store.Info) bool { return s.Parent != "" })
-}
-
-// labelled returns the sessions of a list that have all of these labels.
-func labelled(list []store.Info, labels map[string]string) []store.Info {
-	return slices.DeleteFunc(list, func(s store.Info) bool { return !s.Labelled(labels) })
-}
-
-func whatOf(s store.Info) string {
-	if s.Title != "" {
-		return s.Title
-	}
-	return s.Preview
 }
 
 func endedOf(s store.Info) string {

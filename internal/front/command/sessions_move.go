@@ -9,19 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/service/server"
 )
-
-func (c *command) sessionsPush() *cobra.Command {
-	return c.moving("push", "Move a session to another store, such as a database", "to", true,
-		"  inspan sessions push last --store postgres://host/inspan\n  inspan sessions push 20260102 --store /mnt/share/sessions --keep")
-}
-
-func (c *command) sessionsPull() *cobra.Command {
-	return c.moving("pull", "Move a session from another store to this machine", "from", false,
-		"  inspan sessions pull 20260102 --store postgres://host/inspan")
-}
 
 // moving returns a command that moves a session away from here, or to here.
 func (c *command) moving(name, short, way string, away bool, examples string) *cobra.Command {
@@ -50,7 +41,11 @@ func (c *command) moving(name, short, way string, away bool, examples string) *c
 				err = fmt.Errorf("%s: %w", named, err)
 			}
 			if len(moved) > 0 {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s %s %s%s\n", moved[len(moved)-1], way, named, with(len(moved)-1))
+				agents := ""
+				if n := len(moved) - 1; n > 0 {
+					agents = fmt.Sprintf(", with %d %s", n, text.Plural(n, "subagent", "subagents"))
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s %s %s%s\n", moved[len(moved)-1], way, named, agents)
 			}
 			return err
 		},
@@ -59,17 +54,6 @@ func (c *command) moving(name, short, way string, away bool, examples string) *c
 		"`store`: a URL, or a folder of sessions (default: $"+app.StoreVariable+", which suits a URL with a password)")
 	cmd.Flags().BoolVar(&stays, "keep", false, "copy it: the session stays where it was too")
 	return cmd
-}
-
-// with says how many subagents are included.
-func with(agents int) string {
-	switch agents {
-	case 0:
-		return ""
-	case 1:
-		return ", with 1 subagent"
-	}
-	return fmt.Sprintf(", with %d subagents", agents)
 }
 
 func (c *command) sessionsMove() *cobra.Command {
@@ -99,7 +83,7 @@ func (c *command) sessionsMove() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%d %s in %s from now on\n", n, map[bool]string{true: "session works", false: "sessions work"}[n == 1], to)
+			fmt.Fprintf(cmd.OutOrStdout(), "%d %s in %s from now on\n", n, text.Plural(n, "session works", "sessions work"), to)
 			return nil
 		},
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -27,11 +28,7 @@ func (c *command) sessionsPrune() *cobra.Command {
 		Example: "  inspan sessions prune --days 90         # list those older than 90 days\n" +
 			"  inspan sessions prune --days 90 --yes   # delete it",
 		Args: exactly(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := c.installation()
-			if err != nil {
-				return err
-			}
+		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, _ []string) error {
 			if where != "" {
 				other, _, err := c.shared.Open(cmd.Context(), where)
 				if err != nil {
@@ -50,8 +47,16 @@ func (c *command) sessionsPrune() *cobra.Command {
 			if err := r.Check(); err != nil {
 				return words.Misuse{Err: err}
 			}
-			return prune(cmd, a, time.Duration(r.Days)*24*time.Hour, r.Size<<20, yes)
-		},
+			p, err := app.NewPruning(cmd.Context(), a, time.Duration(r.Days)*24*time.Hour, r.Size<<20)
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			if err := printPruning(out, p, yes); err != nil || !yes {
+				return err
+			}
+			return p.Prune(cmd.Context(), func(name string) { fmt.Fprintln(out, "removed", name) })
+		}),
 	}
 	cmd.Flags().Int64Var(&days, "days", 0, "sessions not used for so many `days` are old; 0 means none (default: retention.days)")
 	cmd.Flags().Int64Var(&megabytes, "size-mb", 0, "most `megabytes` of all sessions together; 0 means no limit (default: retention.size_mb)")
@@ -60,25 +65,23 @@ func (c *command) sessionsPrune() *cobra.Command {
 	return cmd
 }
 
-func prune(cmd *cobra.Command, a *app.App, age time.Duration, size int64, yes bool) error {
-	out := cmd.OutOrStdout()
-	p, err := app.NewPruning(cmd.Context(), a, age, size)
-	if err != nil {
-		return err
-	}
-	if err := printPruning(out, p, yes); err != nil || !yes {
-		return err
-	}
-	return p.Prune(cmd.Context(), func(name string) { fmt.Fprintln(out, "removed", name) })
-}
-
 // printPruning prints the sessions that are no longer kept, the sizes of those that stay, and data that no
 // session needs. TheyGo: all of that is deleted next.
 func printPruning(out io.Writer, p app.Pruning, theyGo bool) error {
 	if len(p.Stale) == 0 {
 		fmt.Fprintf(out, "All sessions are kept. They take %s.\n", megabytes(p.Left))
-	} else if err := printStale(out, p); err != nil {
-		return err
+	} else {
+		w := text.NewTable(out, "ID", "USED", "SESSIONS", "SIZE", "WHY", "WHAT")
+		size := int64(0)
+		for _, s := range p.Stale {
+			size += s.Size
+			w.Row(s.ID, s.Modified.Local().Format("2006-01-02 15:04"), s.Family, megabytes(s.Size), s.Why, words.OneLine(cmp.Or(s.Title, s.Preview), 60))
+		}
+		err := w.Flush()
+		fmt.Fprintf(out, "%s, %s. The others take %s.\n", text.Count(len(p.Stale), "session"), megabytes(size), megabytes(p.Left))
+		if err != nil {
+			return err
+		}
 	}
 	if err := printUnused(out, p); err != nil {
 		return err
@@ -88,18 +91,6 @@ func printPruning(out io.Writer, p app.Pruning, theyGo bool) error {
 		fmt.Fprintf(out, "Nothing was deleted. To delete %s, add --yes.\n", text.Plural(n, "it", "them"))
 	}
 	return nil
-}
-
-func printStale(out io.Writer, p app.Pruning) error {
-	w := text.NewTable(out, "ID", "USED", "SESSIONS", "SIZE", "WHY", "WHAT")
-	size := int64(0)
-	for _, s := range p.Stale {
-		size += s.Size
-		w.Row(s.ID, s.Modified.Local().Format("2006-01-02 15:04"), s.Family, megabytes(s.Size), s.Why, words.OneLine(whatOf(s.Info), 60))
-	}
-	err := w.Flush()
-	fmt.Fprintf(out, "%s, %s. The others take %s.\n", text.Count(len(p.Stale), "session"), megabytes(size), megabytes(p.Left))
-	return err
 }
 
 // printUnused prints stored data that no session needs.

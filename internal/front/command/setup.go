@@ -6,13 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/front/tui"
@@ -137,33 +134,4 @@ func (w wrapping) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
-}
-
-// readSecret reads a line without echo. An interrupt restores the terminal.
-func readSecret(ctx context.Context, in io.Reader) (string, error) {
-	f, ok := in.(*os.File)
-	if !ok {
-		return "", errors.New("it is not a terminal")
-	}
-	before, err := term.GetState(int(f.Fd()))
-	if err != nil {
-		return "", err
-	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	type result struct {
-		line []byte
-		err  error
-	}
-	got := make(chan result, 1)
-	go func() { // ends with the process if nothing is typed
-		line, err := term.ReadPassword(int(f.Fd()))
-		got <- result{line, err}
-	}()
-	select {
-	case r := <-got:
-		return string(r.line), r.err
-	case <-ctx.Done():
-		return "", errors.Join(context.Canceled, term.Restore(int(f.Fd()), before))
-	}
 }

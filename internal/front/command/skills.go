@@ -27,14 +27,10 @@ func (c *command) skillsList() *cobra.Command {
 		Use:   "list",
 		Short: "List the skills of sessions in this folder",
 		Args:  exactly(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, root, err := c.at(cwd)
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(&cwd, func(cmd *cobra.Command, a *app.App, root string, _ []string) error {
 			l := a.Extensions.Skills(root)
 			return printSkills(cmd.OutOrStdout(), cmd.ErrOrStderr(), l)
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose skills to use")
 	return cmd
@@ -46,11 +42,7 @@ func (c *command) skillsShow() *cobra.Command {
 		Use:   "show NAME [ARGUMENTS]",
 		Short: "Print a skill as the model gets it",
 		Args:  exactly(1, 2, "a NAME and optional ARGUMENTS"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, root, err := c.at(cwd)
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(&cwd, func(cmd *cobra.Command, a *app.App, root string, args []string) error {
 			l := a.Extensions.Skills(root)
 			s, _, err := l.Invoke(args[0], strings.Join(args[1:], " "))
 			if err != nil {
@@ -58,7 +50,7 @@ func (c *command) skillsShow() *cobra.Command {
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), text.VisibleLines(s))
 			return err
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose skills to use")
 	return cmd
@@ -85,14 +77,10 @@ func (c *command) skillsCost() *cobra.Command {
 		Long: "Counts are estimates for three levels: the skill's line in every prompt, its instructions once loaded,\n" +
 			"and all its other files.",
 		Args: exactly(0, 1000, "NAMES"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, root, err := c.at(cwd)
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(&cwd, func(cmd *cobra.Command, a *app.App, root string, args []string) error {
 			l := a.Extensions.Skills(root)
 			return printSkillCosts(cmd.OutOrStdout(), l, args)
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose skills to use")
 	return cmd

@@ -14,42 +14,6 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// draftSkill makes a model write a skill from a session, and prints it.
-func (o ownTools) draftSkill(ctx context.Context, session string) error {
-	id, err := store.Resolve(ctx, o.App.Store(), session)
-	if err != nil {
-		return err
-	}
-	d, err := o.App.Extensions.Learn(ctx, id, o.Root, store.Events(ctx, o.App.Store(), id), o.App.Providers.Sample)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(o.Out, text.VisibleLines(string(d.Content)))
-	fmt.Fprintf(o.Out, "This is a draft, which no session reads. Keep it with: inspan skills promote %s\n", d.Name)
-	return nil
-}
-
-// skillDrafts lists the drafts of skills.
-func (o ownTools) skillDrafts(context.Context) error {
-	list, err := o.App.Extensions.SkillDrafts()
-	if err != nil {
-		return err
-	}
-	if len(list) == 0 {
-		fmt.Fprintln(o.Out, "No skill waits for a decision.")
-		return nil
-	}
-	w := text.NewTable(o.Out, "SKILL", "SESSION", "FOR")
-	for _, d := range list {
-		is, err := skill.Parse(d.Name, d.Content)
-		if err != nil {
-			is.Description = "can't be read: " + err.Error()
-		}
-		w.Row(text.Line(d.Name), text.Line(is.Metadata["session"]), words.OneLine(is.Description, 70))
-	}
-	return w.Flush()
-}
-
 func (o ownTools) skillDraft(name string) (equipment.SkillDraft, error) {
 	list, err := o.App.Extensions.SkillDrafts()
 	if err != nil {
@@ -67,7 +31,7 @@ func (o ownTools) skillDraft(name string) (equipment.SkillDraft, error) {
 }
 
 // promoteSkill makes a draft a skill of the project or the person, if they approve exactly its bytes.
-func (o ownTools) promoteSkill(_ context.Context, name string, user bool) error {
+func (o ownTools) promoteSkill(name string, user bool) error {
 	d, err := o.skillDraft(name)
 	if err != nil {
 		return err
@@ -88,34 +52,59 @@ func (o ownTools) promoteSkill(_ context.Context, name string, user bool) error 
 	return nil
 }
 
-// dropSkill removes a draft.
-func (o ownTools) dropSkill(_ context.Context, name string) error {
-	d, err := o.skillDraft(name)
-	if err != nil {
-		return err
-	}
-	if err := o.App.Extensions.DropSkill(d); err != nil {
-		return err
-	}
-	fmt.Fprintf(o.Out, "Removed the draft %s.\n", name)
-	return nil
-}
-
 // skillDrafts returns the commands about skills that a model drafts.
 func (c *command) skillDrafts() []*cobra.Command {
 	var user bool
 	draft := c.ownTool("draft SESSION", "Draft a skill from a session that has ended well", exactly(1, 1, "a SESSION"),
-		func(ctx context.Context, o ownTools, id string) error { return o.draftSkill(ctx, id) })
+		func(ctx context.Context, o ownTools, session string) error {
+			id, err := store.Resolve(ctx, o.App.Store(), session)
+			if err != nil {
+				return err
+			}
+			d, err := o.App.Extensions.Learn(ctx, id, o.Root, store.Events(ctx, o.App.Store(), id), o.App.Providers.Sample)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(o.Out, text.VisibleLines(string(d.Content)))
+			fmt.Fprintf(o.Out, "This is a draft, which no session reads. Keep it with: inspan skills promote %s\n", d.Name)
+			return nil
+		})
 	draft.Long = "A model reads the session and writes a SKILL.md: when to use it, the steps, the commands, the pitfalls.\n" +
 		"It is the model for small tasks, agents.small, if one is set. No session reads the draft until you promote it."
 	drafts := c.ownTool("drafts", "List the drafts of skills", exactly(0, 0, "no arguments"),
-		func(ctx context.Context, o ownTools, _ string) error { return o.skillDrafts(ctx) })
-	promote := c.ownTool("promote NAME", "Keep a draft as a skill, after showing it", exactly(1, 1, "a NAME"),
-		func(ctx context.Context, o ownTools, name string) error {
-			return o.promoteSkill(ctx, name, user)
+		func(_ context.Context, o ownTools, _ string) error {
+			list, err := o.App.Extensions.SkillDrafts()
+			if err != nil {
+				return err
+			}
+			if len(list) == 0 {
+				fmt.Fprintln(o.Out, "No skill waits for a decision.")
+				return nil
+			}
+			w := text.NewTable(o.Out, "SKILL", "SESSION", "FOR")
+			for _, d := range list {
+				is, err := skill.Parse(d.Name, d.Content)
+				if err != nil {
+					is.Description = "can't be read: " + err.Error()
+				}
+				w.Row(text.Line(d.Name), text.Line(is.Metadata["session"]), words.OneLine(is.Description, 70))
+			}
+			return w.Flush()
 		})
+	promote := c.ownTool("promote NAME", "Keep a draft as a skill, after showing it", exactly(1, 1, "a NAME"),
+		func(_ context.Context, o ownTools, name string) error { return o.promoteSkill(name, user) })
 	promote.Flags().BoolVar(&user, "user", false, "as a skill of your own, for all projects")
 	drop := c.ownTool("drop NAME", "Remove a draft", exactly(1, 1, "a NAME"),
-		func(ctx context.Context, o ownTools, name string) error { return o.dropSkill(ctx, name) })
+		func(_ context.Context, o ownTools, name string) error {
+			d, err := o.skillDraft(name)
+			if err != nil {
+				return err
+			}
+			if err := o.App.Extensions.DropSkill(d); err != nil {
+				return err
+			}
+			fmt.Fprintf(o.Out, "Removed the draft %s.\n", name)
+			return nil
+		})
 	return []*cobra.Command{draft, drafts, promote, drop}
 }

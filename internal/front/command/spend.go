@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/view/cost"
 	"github.com/inspan/inspan/store"
 )
@@ -24,18 +25,15 @@ func (c *command) spend() *cobra.Command {
 			"FRESH tokens were not read from a cache or written to one. Days are in UTC.",
 		Example: "  inspan spend last\n  inspan spend --since 2026-11-01 --by tool",
 		Args:    exactly(0, 1, "at most one ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := c.installation()
-			if err != nil {
-				return err
-			}
+		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, args []string) error {
 			if len(args) == 1 {
+				var err error
 				if ask.Session, err = a.Running.Seen(cmd.Context(), args[0]); err != nil {
 					return err
 				}
 			}
 			return ask.report(cmd.Context(), cmd.OutOrStdout(), a.Store(), c.warn)
-		},
+		}),
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&ask.By, "by", "cause", "group by `kind`: "+strings.Join(cost.Explanations(), ", "))

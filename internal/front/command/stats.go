@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/store"
 )
@@ -27,18 +28,15 @@ func (c *command) stats() *cobra.Command {
 			"requests and calls are.",
 		Example: "  inspan stats\n  inspan stats --by error --since 2026-11-01",
 		Args:    exactly(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := c.installation()
-			if err != nil {
-				return err
-			}
+		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, _ []string) error {
 			if ask.Session != "" {
+				var err error
 				if ask.Session, err = a.Running.Seen(cmd.Context(), ask.Session); err != nil {
 					return err
 				}
 			}
 			return ask.report(cmd.Context(), cmd.OutOrStdout(), a.Store(), time.Now(), c.warn)
-		},
+		}),
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&ask.By, "by", "", "group by `kind`: "+strings.Join(statGroupings(), ", ")+" (default: model, and tool)")

@@ -21,14 +21,10 @@ func (c *command) tools() *cobra.Command {
 		Use:   "list",
 		Short: "List the tools of the model, including your own and those of MCP servers",
 		Args:  exactly(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, root, err := c.at(cwd)
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(&cwd, func(cmd *cobra.Command, a *app.App, root string, _ []string) error {
 			list, err := a.Tools(cmd.Context(), root, c.warn)
 			return errors.Join(printTools(cmd.OutOrStdout(), list), err)
-		},
+		}),
 	}
 	call := &cobra.Command{
 		Use:   "call NAME ['{ARGUMENTS}']",

@@ -359,11 +359,7 @@ func (c *command) ownTool(use, short string, args cobra.PositionalArgs, do ownDo
 	var cwd string
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: args,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, root, err := c.at(cwd)
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(&cwd, func(cmd *cobra.Command, a *app.App, root string, args []string) error {
 			out := cmd.OutOrStdout()
 			ask := func(question string) (bool, error) {
 				if !isTerminal(c.in) || !isTerminal(out) { // a person who can't read it can't approve it
@@ -372,7 +368,7 @@ func (c *command) ownTool(use, short string, args cobra.PositionalArgs, do ownDo
 				return c.confirms(out, question), nil
 			}
 			return do(cmd.Context(), ownTools{App: a, Root: root, Out: out, Ask: ask}, strings.Join(args, ""))
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` to work in")
 	return cmd

@@ -73,10 +73,9 @@ func (c *command) traceExport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return exportTrace(cmd.Context(), cmd.OutOrStdout(), t, receiver{
-				URL: to, Headers: os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"), Semconv: semconv, Release: inspan.Version,
-				Attributes: running.ResourceOf(os.Getenv), Content: content,
-			})
+			form := transcript.OTLP{Semconv: semconv, Release: inspan.Version, Attributes: running.ResourceOf(os.Getenv), Content: content}
+			send := running.Receiver{Headers: os.Getenv("OTEL_EXPORTER_OTLP_HEADERS")}
+			return exportTrace(cmd.Context(), cmd.OutOrStdout(), t, form, to, send)
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "`URL` of the receiver; inspan adds /v1/traces to one without a path")
@@ -84,17 +83,6 @@ func (c *command) traceExport() *cobra.Command {
 	cmd.Flags().StringVar(&semconv, "otel-semconv", "",
 		"`version` of the conventions: "+strings.Join(transcript.Semconvs(), ", ")+" (default: the last)")
 	return cmd
-}
-
-// receiver is where to send traces.
-type receiver struct {
-	URL     string // without a path the usual one is added; empty means traces are printed
-	Headers string // as in OTEL_EXPORTER_OTLP_HEADERS
-	Semconv string // one of [transcript.Semconvs]; empty means the last
-	Release string // of this program
-	Content bool   // the trace includes content
-	// Attributes are those of OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME.
-	Attributes map[string]string
 }
 
 // printWaterfall prints a trace as bars, each run on its own scale. Width is that of a line; 0 means the usual one.
@@ -240,14 +228,14 @@ func took(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// exportTrace sends a trace to a receiver, or prints it, one request a line. An invalid receiver is a
-// [words.Misuse].
-func exportTrace(ctx context.Context, out io.Writer, t transcript.Trace, to receiver) error {
-	requests, err := transcript.OTLP{Semconv: to.Semconv, Release: to.Release, Attributes: to.Attributes, Content: to.Content}.Traces(t)
+// exportTrace sends a trace to the receiver at a URL, to which the usual path is added if it has none. Without a URL
+// it prints the trace, one request a line. An invalid receiver is a [words.Misuse].
+func exportTrace(ctx context.Context, out io.Writer, t transcript.Trace, form transcript.OTLP, to string, send running.Receiver) error {
+	requests, err := form.Traces(t)
 	if err != nil {
 		return misused("--otel-semconv: %w", err)
 	}
-	if to.URL == "" {
+	if to == "" {
 		for _, raw := range requests {
 			if _, err := fmt.Fprintf(out, "%s\n", raw); err != nil {
 				return err
@@ -255,14 +243,13 @@ func exportTrace(ctx context.Context, out io.Writer, t transcript.Trace, to rece
 		}
 		return nil
 	}
-	at, err := url.Parse(to.URL)
+	at, err := url.Parse(to)
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
-		return misused("--to: %q is not an address of a receiver; use http://HOST:4318", to.URL)
+		return misused("--to: %q is not an address of a receiver; use http://HOST:4318", to)
 	}
 	if strings.Trim(at.Path, "/") == "" {
 		at.Path = "/v1/traces"
 	}
-	send := running.Receiver{Headers: to.Headers}
 	for _, raw := range requests {
 		if err := send.Send(ctx, at.String(), raw); err != nil {
 			return fmt.Errorf("export the trace: %w", err)

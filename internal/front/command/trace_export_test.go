@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/view/transcript"
 )
 
@@ -32,14 +33,14 @@ func TestExportTrace(t *testing.T) {
 		_, _ = io.WriteString(w, answer)
 	}))
 	defer server.Close()
-	send := func(to receiver) string {
-		if err := exportTrace(t.Context(), io.Discard, trace, to); err != nil {
+	send := func(to, semconv string) string {
+		form, by := transcript.OTLP{Semconv: semconv}, running.Receiver{Headers: "x-key=a%20b, other=c"}
+		if err := exportTrace(t.Context(), io.Discard, trace, form, to, by); err != nil {
 			return err.Error()
 		}
 		return ""
 	}
-	to := receiver{URL: server.URL, Headers: "x-key=a%20b, other=c"}
-	if said := send(to); said != "" || got != 2500 || header != "a b" {
+	if said := send(server.URL, ""); said != "" || got != 2500 || header != "a b" {
 		t.Errorf("%q, %d spans, header %q", said, got, header)
 	}
 	for _, tc := range []struct {
@@ -54,12 +55,12 @@ func TestExportTrace(t *testing.T) {
 		{"", http.StatusTemporaryRedirect, "307"},
 	} {
 		answer, status = tc.answer, tc.status
-		if said := send(to); !strings.Contains(said, tc.want) || tc.want == "" && said != "" {
+		if said := send(server.URL, ""); !strings.Contains(said, tc.want) || tc.want == "" && said != "" {
 			t.Errorf("%d %s: %q", tc.status, tc.answer, said)
 		}
 	}
-	for _, wrong := range []receiver{{URL: "localhost:4318"}, {URL: "file:///x"}, {Semconv: "0.1"}} {
-		if said := send(wrong); !strings.Contains(said, "use ") {
+	for _, wrong := range [][2]string{{"localhost:4318"}, {"file:///x"}, {"", "0.1"}} {
+		if said := send(wrong[0], wrong[1]); !strings.Contains(said, "use ") {
 			t.Errorf("%+v: %q", wrong, said)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/extend/hook"
+	"github.com/inspan/inspan/internal/extend/tools"
 	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/front/tui"
 	"github.com/inspan/inspan/internal/install/app"
@@ -188,9 +189,18 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 	t.Pictures = f.pictures
 	t.Session = f.resume
 	t.Commands = c.slashes(a, root, &f.runFlags, func(_, why string) { c.warn(why) })
-	t.Jobs = func(session string) tui.Jobs { return jobsOf(a, session) }
+	t.Jobs = func(session string) tui.Jobs { return shellJobs{a.Running.Shell(session)} }
 	warm := a.Hubs.Warm(root, f.Trust)
-	t.Begun, t.Ended, t.More = warm.Begin, warm.Close, func() []tui.Command { return prompts(a, root) }
+	t.Begun, t.Ended = warm.Begin, warm.Close
+	t.More = func() (list []tui.Command) {
+		for _, p := range a.Hubs.Prompts(root) {
+			list = append(list, tui.Command{
+				Name: p.Command, Args: p.Usage, Doc: cmp.Or(p.Doc, "from the MCP server "+p.Server),
+				Prompt: func(ctx context.Context, args string) (string, error) { return a.Hubs.Fill(ctx, root, p.Prompt, args) },
+			})
+		}
+		return list
+	}
 	c.code, err = t.Run(cmd.Context())
 	return errors.Join(err, c.leave(cmd.Context(), a, &f.runFlags))
 }
@@ -203,59 +213,38 @@ func (c *command) frontEnd(cmd *cobra.Command, a *app.App, root string, f *scree
 	}
 }
 
-// prompts returns the prompts of a folder's MCP servers as slash commands.
-func prompts(a *app.App, root string) []tui.Command {
-	var list []tui.Command
-	for _, p := range a.Hubs.Prompts(root) {
-		list = append(list, tui.Command{
-			Name: p.Command, Args: p.Usage, Doc: cmp.Or(p.Doc, "from the MCP server "+p.Server),
-			Prompt: func(ctx context.Context, args string) (string, error) {
-				return a.Hubs.Fill(ctx, root, p.Prompt, args)
-			},
-		})
+// shellJobs are the jobs of a session's shell; nil if it has none here.
+type shellJobs struct{ shell *tools.Shell }
+
+// List implements [tui.Jobs].
+func (j shellJobs) List() (list []tui.Job) {
+	if j.shell != nil {
+		for _, job := range j.shell.Jobs() {
+			list = append(list, tui.Job(job))
+		}
 	}
 	return list
 }
 
-// shellJobs are the jobs of a session's shell, for the front end.
-type shellJobs struct {
-	list func() []tui.Job
-	kill func(ctx context.Context, id string) error
-
-	background func() int
-}
-
-// jobsOf returns the jobs of a session; none if it has no shell here.
-func jobsOf(a *app.App, session string) shellJobs {
-	shell := a.Running.Shell(session)
-	if shell == nil {
-		none := func(context.Context, string) error { return errors.New("the session has no jobs") }
-		return shellJobs{func() []tui.Job { return nil }, none, func() int { return 0 }}
-	}
-	return shellJobs{func() []tui.Job {
-		var out []tui.Job
-		for _, job := range shell.Jobs() {
-			out = append(out, tui.Job(job))
-		}
-		return out
-	}, shell.Kill, shell.Background}
-}
-
-// List implements [tui.Jobs].
-func (j shellJobs) List() []tui.Job { return j.list() }
-
 // Background implements [tui.Jobs].
-func (j shellJobs) Background() int { return j.background() }
+func (j shellJobs) Background() int {
+	if j.shell == nil {
+		return 0
+	}
+	return j.shell.Background()
+}
 
 // Kill implements [tui.Jobs].
-func (j shellJobs) Kill(ctx context.Context, id string) error { return j.kill(ctx, id) }
+func (j shellJobs) Kill(ctx context.Context, id string) error {
+	if j.shell == nil {
+		return errors.New("the session has no jobs")
+	}
+	return j.shell.Kill(ctx, id)
+}
 
 // slashes returns the slash commands that the front end does not have itself, with the flags of its start. Shadowed
 // is called with the names of command files that are not among them, and why.
 func (c *command) slashes(a *app.App, root string, f *runFlags, shadowed func(name, why string)) []tui.Command {
-	list := []tui.Command{
-		memorySlash(a, root),
-	}
 	printed := func(name, doc string, f func(ctx context.Context, out, complain io.Writer) error) tui.Command {
 		return tui.Command{Name: name, Doc: doc, Print: func(ctx context.Context, args string) (string, error) {
 			if args != "" {
@@ -266,13 +255,13 @@ func (c *command) slashes(a *app.App, root string, f *runFlags, shadowed func(na
 			return b.String(), err
 		}}
 	}
-	list = append(list,
+	list := []tui.Command{
+		memorySlash(a, root),
 		printed("doctor", "check settings, keys, providers, disk and programs", func(ctx context.Context, out, _ io.Writer) error {
 			return setup.Print(out, 0, setup.Doctor(ctx, c.self, f.Model, false))
 		}),
 		printed("skills", "list the skills", func(_ context.Context, out, complain io.Writer) error {
-			return printSkills(out,
-				complain, a.Extensions.Skills(root))
+			return printSkills(out, complain, a.Extensions.Skills(root))
 		}),
 		printed("hooks", "list the hooks", func(_ context.Context, out, complain io.Writer) error {
 			list, err := a.Extensions.ListHooks(root, func(why string) { fmt.Fprintln(complain, why) })
@@ -284,8 +273,8 @@ func (c *command) slashes(a *app.App, root string, f *runFlags, shadowed func(na
 		printed("agents", "list the kinds of subagents", func(_ context.Context, out, complain io.Writer) error {
 			return printRoles(out, complain, a.Extensions.Roles(root, func(string) {}))
 		}),
-	)
-	list = append(list, serverSlash(a, root))
+		serverSlash(a, root),
+	}
 	list = append(list, c.flowSlashes(a, root, f)...)
 	list = append(list, skillSlashes(a, root)...)
 	ours := append(tui.Commands(), list...)

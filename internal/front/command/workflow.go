@@ -43,13 +43,9 @@ func (c *command) workflowShow() *cobra.Command {
 		Use:   "show NAME",
 		Short: "Print the file of a workflow",
 		Args:  exactly(1, 1, "a NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, root, err := c.at(".")
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(nil, func(cmd *cobra.Command, a *app.App, root string, args []string) error {
 			return app.Workflows(a, root, "").Write(cmd.OutOrStdout(), args[0])
-		},
+		}),
 	}
 }
 
@@ -59,13 +55,9 @@ func (c *command) workflowCheck() *cobra.Command {
 		Short:   "Check a workflow: each mistake with its line and its correction",
 		Example: "  inspan workflow check .inspan/workflows/release.yaml",
 		Args:    exactly(1, 1, "a NAME or a FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, root, err := c.at(".")
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(nil, func(cmd *cobra.Command, a *app.App, root string, args []string) error {
 			return app.Workflows(a, root, "").Check(cmd.Context(), cmd.OutOrStdout(), args[0])
-		},
+		}),
 	}
 }
 
@@ -75,13 +67,9 @@ func (c *command) workflowGraph() *cobra.Command {
 		Use:   "graph NAME|FILE",
 		Short: "Draw the steps of a workflow; of a script, those that it would take",
 		Args:  exactly(1, 1, "a NAME or a FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, root, err := c.at(".")
-			if err != nil {
-				return err
-			}
+		RunE: c.inFolder(nil, func(cmd *cobra.Command, a *app.App, root string, args []string) error {
 			return app.Workflows(a, root, "").Draw(cmd.Context(), cmd.OutOrStdout(), args[0], mermaid)
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&mermaid, "mermaid", false, "draw it as a flowchart for Mermaid")
 	return cmd
@@ -133,15 +121,6 @@ func (c *command) flow(cmd *cobra.Command, f *runFlags, typed []string) error {
 	f.Model = cmp.Or(f.Model, f.Program.Model())
 	if f.flow = typed; f.detach {
 		return c.detach(cmd, f, typed)
-	}
-	return c.performs(cmd, f)
-}
-
-// performs makes the program of the flags run a new session.
-func (c *command) performs(cmd *cobra.Command, f *runFlags) error {
-	a, err := c.installation()
-	if err != nil {
-		return err
 	}
 	s, err := c.begin(cmd.Context(), a, f)
 	if err != nil {

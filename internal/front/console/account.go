@@ -49,7 +49,15 @@ type account struct {
 func (a *account) onCall(c *transcript.Call) {
 	switch {
 	case c.State == transcript.Running && c.Latest == "":
-		a.onStart(c)
+		if !tool.ReadOnly(c.Effects()) {
+			a.changes++
+		}
+		for _, e := range c.Effects() {
+			t := Touched{Call: c.Call.ID, Tool: c.Call.Name, Kind: e.Kind, Path: e.Path, Why: e.Sensitive}
+			if e.Sensitive != "" && !slices.Contains(a.touched, t) {
+				a.touched = append(a.touched, t)
+			}
+		}
 	case c.State == transcript.Over && c.Ended.Outcome != event.OutcomeDenied:
 		a.addFlag(c.Ended.Ways)
 		for host, n := range c.Ended.Fetched {
@@ -76,18 +84,6 @@ func (a *account) addFlag(flags []string) {
 	for _, f := range flags {
 		if !slices.Contains(a.ways, f) {
 			a.ways = append(a.ways, f)
-		}
-	}
-}
-
-func (a *account) onStart(c *transcript.Call) {
-	if !tool.ReadOnly(c.Effects()) {
-		a.changes++
-	}
-	for _, e := range c.Effects() {
-		t := Touched{Call: c.Call.ID, Tool: c.Call.Name, Kind: e.Kind, Path: e.Path, Why: e.Sensitive}
-		if e.Sensitive != "" && !slices.Contains(a.touched, t) {
-			a.touched = append(a.touched, t)
 		}
 	}
 }

@@ -197,21 +197,16 @@ func (c *Console) showNextRun(run *inspan.Conductor) *view {
 	v := newView(c)
 	c.prepareOutput(run.Session.Status)
 	run.See = func(e event.Event) error {
-		c.warnOfDenials(run.Session, v, e)
+		// Before the model is first asked, the person learns what will be denied.
+		if _, asked := e.Body.(event.Asked); asked && !v.warned && c.Unattended {
+			v.warned = true
+			if text := policy.Unanswered(run.Session.Status().Mode); text != "" {
+				fmt.Fprintln(c.Err, "inspan: "+text)
+			}
+		}
 		return v.event(e)
 	}
 	return v
-}
-
-// warnOfDenials says, before the model is first asked, what will be denied.
-func (c *Console) warnOfDenials(s *inspan.Session, v *view, e event.Event) {
-	if _, asked := e.Body.(event.Asked); !asked || v.warned || !c.Unattended {
-		return
-	}
-	v.warned = true
-	if text := policy.Unanswered(s.Status().Mode); text != "" {
-		fmt.Fprintln(c.Err, "inspan: "+text)
-	}
 }
 
 // catchInterrupt turns the first signal into an interrupt of the run, which keeps the model's partial reply, and

@@ -105,7 +105,12 @@ func (p *Person) decide(ctx context.Context, w inspan.Pending, tell func(note st
 		line, more, err := p.answer(ctx, q, p.offer(a), nil)
 		switch {
 		case err != nil:
-			p.explainWithdrawal(context.Cause(ctx))
+			switch cause := context.Cause(ctx); {
+			case errors.Is(cause, inspan.ErrAnswered):
+				fmt.Fprintln(p.out, "  (answered elsewhere)")
+			case errors.Is(cause, context.DeadlineExceeded):
+				fmt.Fprintln(p.out, "  (nobody answered in time)")
+			}
 			return nil, err
 		case !more:
 			return event.Cancelled{By: "the end of input"}, nil
@@ -122,16 +127,6 @@ func (p *Person) decide(ctx context.Context, w inspan.Pending, tell func(note st
 		}
 		q.close()
 		q = p.open(a.choices(), a.draft())
-	}
-}
-
-// explainWithdrawal gives the reason why a question was withdrawn.
-func (p *Person) explainWithdrawal(cause error) {
-	switch {
-	case errors.Is(cause, inspan.ErrAnswered):
-		fmt.Fprintln(p.out, "  (answered elsewhere)")
-	case errors.Is(cause, context.DeadlineExceeded):
-		fmt.Fprintln(p.out, "  (nobody answered in time)")
 	}
 }
 

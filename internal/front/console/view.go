@@ -137,13 +137,20 @@ func (v *view) printItems(e event.Event, items []transcript.Item) error {
 				return err
 			}
 		case *transcript.Said:
-			if i.Seq == e.Seq { // otherwise it was shown when it was said
-				v.printSaid(i)
+			switch {
+			case i.Seq != e.Seq: // it was shown when it was said
+			case i.Steered:
+				v.printNote(words.ToldModel(i.Parts.Text()), false)
+			case v.past:
+				v.line("%s", v.paint(bold, quoted("> "+transcript.Spoken(i.Parts))))
 			}
 		case *transcript.Call:
 			v.printCall(i)
 		case *transcript.Question:
-			if granted := grantedText(i); granted != "" {
+			if i.Answer == nil {
+				continue
+			}
+			if granted := words.Granted(*i.Answer, i.Rules, i.Offers); granted != "" { // calls beyond its own
 				v.say("%s", v.paint(dim, "· "+granted))
 			}
 		case *transcript.Note:
@@ -166,33 +173,12 @@ func (v *view) printItems(e event.Event, items []transcript.Item) error {
 	return nil
 }
 
-// grantedText describes the calls that the answer to a question allowed beyond its own; empty if nothing.
-func grantedText(q *transcript.Question) string {
-	if q.Answer == nil {
-		return ""
-	}
-	return words.Granted(*q.Answer, q.Rules, q.Offers)
-}
-
 // quoted returns text by others with a mark on its first line. Further lines are behind a margin, so that none
 // looks like a line of ours.
 func quoted(s string) string { return strings.ReplaceAll(text.VisibleLines(s), "\n", "\n    ") }
 
-func (v *view) printSaid(s *transcript.Said) {
-	switch {
-	case s.Steered:
-		v.printNote(words.ToldModel(s.Parts.Text()), false)
-	case v.past:
-		v.line("%s", v.paint(bold, quoted("> "+transcript.Spoken(s.Parts))))
-	}
-}
-
 func (v *view) printChild(c *transcript.Child) {
-	var body event.Body = c.Spawned
-	if c.Returned != nil {
-		body = *c.Returned
-	}
-	if text, notice := words.Told(body); text != "" {
+	if text, notice := words.Told(c.Last()); text != "" {
 		v.printNote(text, notice)
 	}
 }
@@ -372,18 +358,14 @@ func (c *Console) summary(r Result) {
 // goes to standard output.
 func (c *Console) Show(events iter.Seq2[event.Event, error], asEvents bool) error {
 	if asEvents {
-		return (&Console{Form: StreamJSON, Out: c.Out, Err: c.Err}).show(events)
+		return newView(&Console{Form: StreamJSON, Out: c.Out, Err: c.Err}).printPast(events)
 	}
-	return c.reading().show(events)
+	return newView(c.reading()).printPast(events)
 }
 
 // reading returns the console of a command whose product is the transcript.
 func (c *Console) reading() *Console {
 	return &Console{Out: c.Out, Err: c.Out, Color: c.Color && c.width(c.Out) > 0, Width: c.Width}
-}
-
-func (c *Console) show(events iter.Seq2[event.Event, error]) error {
-	return newView(c).printPast(events)
 }
 
 // printPast shows past events.

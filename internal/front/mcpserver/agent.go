@@ -133,13 +133,6 @@ func (r *tenant) isOwnSession(id string) error {
 // sessionScheme is the beginning of the address of a session as a resource.
 const sessionScheme = "inspan://sessions/"
 
-func sessionTemplate() *sdk.ResourceTemplate {
-	return &sdk.ResourceTemplate{
-		URITemplate: sessionScheme + "{id}", Name: "session", MIMEType: "text/markdown",
-		Description: "The transcript of a session that run_agent returned, as far as it is",
-	}
-}
-
 // transcript returns a session of the client as a resource.
 func (r *tenant) transcript(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 	id := strings.TrimPrefix(req.Params.URI, sessionScheme)
@@ -186,7 +179,12 @@ func (a *account) onEvent(e event.Event) {
 				a.work.reportProgress(shorten(i.Why))
 			}
 		case *transcript.Child:
-			a.onChild(i)
+			if i.Returned == nil {
+				continue
+			}
+			if s, notice := words.Told(*i.Returned); notice { // it came back without finishing its work
+				a.work.reportProgress(shorten(s))
+			}
 		}
 	}
 }
@@ -203,16 +201,6 @@ func (a *account) onCall(c *transcript.Call) {
 			a.denied++
 		}
 		a.work.reportProgress("✗ " + about + ": " + string(c.Ended.Outcome))
-	}
-}
-
-// onChild records a child that came back without finishing its work.
-func (a *account) onChild(c *transcript.Child) {
-	if c.Returned == nil {
-		return
-	}
-	if s, notice := words.Told(*c.Returned); notice {
-		a.work.reportProgress(shorten(s))
 	}
 }
 

@@ -139,7 +139,11 @@ func (r *tenant) attendCall(ctx context.Context, req *sdk.CallToolRequest, w *cl
 // that the question is answered.
 func (r *tenant) askClient(ctx context.Context, req *sdk.CallToolRequest, w *clientCall, q question) *sdk.CallToolResult {
 	if !hasForms(req) {
-		q.answer <- noFormAnswer(q.Pending)
+		d := event.Decided{Call: q.Call.ID, By: "nobody", Reason: "it needs approval, and this client can't ask anybody for it"}
+		if q.Asks {
+			d.Reason = "nobody is here to answer; decide yourself, and say what you decided"
+		}
+		q.answer <- d
 		return nil
 	}
 	if req.ProtocolVersion() >= sessionless {
@@ -258,6 +262,21 @@ func (w *clientCall) reportProgress(text string) {
 	case w.tells <- text:
 	default:
 	}
+}
+
+// grace is how long a run may take to stop after it is cancelled.
+const grace = 10 * time.Second
+
+// drive drives a session until it stops, and asks its questions. If the call is cancelled, the session is
+// interrupted, and its processes have ended when drive returns.
+func (w *clientCall) drive(s *inspan.Session, see func(event.Event), inputs ...event.Body) error {
+	c := inspan.Conductor{
+		Session: s, Together: true, Grace: grace,
+		See: func(e event.Event) error { see(e); return nil },
+		Ask: w.ask,
+	}
+	defer context.AfterFunc(w.ctx, func() { c.Interrupt(event.Cancelled{By: w.client}) })()
+	return c.Run(context.WithoutCancel(w.ctx), inputs...)
 }
 
 // progress reports progress to a client that wants it.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -87,7 +88,11 @@ func (d *connection) makeCall(w *clientCall, s *slot, name string, args json.Raw
 	d.recordSeen(s)
 	s.model.setCall(nil) // if it was never requested
 	if made == nil || made.State != transcript.Over {
-		return event.Ended{}, errors.New(s.whyNotMade())
+		why := "the call was not made"
+		if st := s.session.Status().Stopped; st != nil && st.Detail != "" {
+			why += ": " + st.Detail
+		}
+		return event.Ended{}, errors.New(why)
 	}
 	if made.Ended.Again {
 		return s.originalResult(w.ctx, d.tenant.server.Tools, call, made.Ended)
@@ -106,14 +111,6 @@ func callOf(id, name string, args json.RawMessage) llm.Call {
 		c.Args = json.RawMessage("{}")
 	}
 	return c
-}
-
-// whyNotMade gives the reason why a call was not made at all.
-func (s *slot) whyNotMade() string {
-	if st := s.session.Status().Stopped; st != nil && st.Detail != "" {
-		return "the call was not made: " + st.Detail
-	}
-	return "the call was not made"
 }
 
 // originalResult returns the original result for a reference to an earlier one, which a client can't look up.
@@ -214,7 +211,10 @@ func (d *connection) drop(s *slot) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.slots = slices.DeleteFunc(d.slots, func(other *slot) bool { return other == s })
-	d.shared.forget(s)
+	maps.DeleteFunc(d.shared.jobs, func(_ string, other *slot) bool { return other == s })
+	if d.shared.last == s {
+		d.shared.last = nil
+	}
 	<-s.busy
 }
 

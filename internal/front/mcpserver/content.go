@@ -2,16 +2,15 @@ package mcpserver
 
 import (
 	"context"
-	"io"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/tool"
 )
 
 const (
@@ -31,7 +30,7 @@ func (s *slot) content(ctx context.Context, end event.Ended) *sdk.CallToolResult
 		case llm.Text:
 			text.WriteString(p.Text)
 		case llm.Image:
-			if data := image(ctx, s.blobs, p); data != nil {
+			if data := transcript.ImageData(ctx, s.blobs, p, maxImage); data != nil {
 				res.Content = append(res.Content, &sdk.ImageContent{MIMEType: p.MediaType, Data: data})
 			} else {
 				text.WriteString("\n[an image that is too large or gone]")
@@ -42,26 +41,6 @@ func (s *slot) content(ctx context.Context, end event.Ended) *sdk.CallToolResult
 		res.Content = append([]sdk.Content{&sdk.TextContent{Text: bounded(text.String())}}, res.Content...)
 	}
 	return res
-}
-
-// image loads a picture; nil if it is unavailable.
-func image(ctx context.Context, blobs tool.Blobs, p llm.Image) []byte {
-	if p.Digest == "" {
-		return p.Data
-	}
-	if blobs == nil {
-		return nil
-	}
-	r, err := blobs.Get(ctx, p.Digest)
-	if err != nil {
-		return nil
-	}
-	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, maxImage+1))
-	if err != nil || len(data) > maxImage {
-		return nil
-	}
-	return data
 }
 
 // bounded bounds a text.

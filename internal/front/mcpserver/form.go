@@ -23,7 +23,12 @@ const (
 // the choice. A choice for longer than the call is only offered if a rule describes its extent.
 func form(p inspan.Pending) *sdk.ElicitParams {
 	if p.Asks {
-		return &sdk.ElicitParams{Mode: "form", Message: openQuestion(p), RequestedSchema: object("answer", map[string]any{
+		question, options := words.Question(p.Call)
+		message := "inspan asks: " + text.VisibleLines(question) + "\n\nDo not answer with a password or a key."
+		for i, o := range options {
+			message += fmt.Sprintf("\n%d. %s", i+1, text.Visible(o))
+		}
+		return &sdk.ElicitParams{Mode: "form", Message: message, RequestedSchema: object("answer", map[string]any{
 			"type": "string", "title": "Answer", "description": "Your answer, the number of an option, or your own words",
 		})}
 	}
@@ -48,12 +53,8 @@ func effectsText(p inspan.Pending) string {
 	if p.Preview != "" {
 		b.WriteString(text.VisibleLines(p.Preview) + "\n")
 	} else {
-		command, others := words.Asked(p.Call)
-		if command != "" {
-			b.WriteString("$ " + command + "\n")
-		}
-		if others != "" {
-			b.WriteString(others + "\n")
+		for _, line := range words.AskedLines(p.Call) {
+			b.WriteString(line + "\n")
 		}
 	}
 	for _, line := range words.Effects(p.Effects, p.Preview != "") {
@@ -63,17 +64,6 @@ func effectsText(p inspan.Pending) string {
 		fmt.Fprintf(&b, "%q would allow: %s\n", allowSession, text.Visible(strings.Join(p.Rules, ", ")))
 	}
 	return strings.TrimRight(b.String(), "\n")
-}
-
-// openQuestion returns a question to the person, with the offered options.
-func openQuestion(p inspan.Pending) string {
-	s, options := words.Question(p.Call)
-	var b strings.Builder
-	b.WriteString("inspan asks: " + text.VisibleLines(s) + "\n\nDo not answer with a password or a key.")
-	for i, o := range options {
-		fmt.Fprintf(&b, "\n%d. %s", i+1, text.Visible(o))
-	}
-	return b.String()
 }
 
 // decision returns the meaning of a filled-in form. Problem gives the reason why it can't be used; then the
@@ -103,13 +93,4 @@ func decision(p inspan.Pending, res *sdk.ElicitResult, by string) (d event.Decid
 		return d, "the answer is none of those that were offered"
 	}
 	return d, ""
-}
-
-// noFormAnswer returns the answer for a client without forms.
-func noFormAnswer(p inspan.Pending) event.Decided {
-	d := event.Decided{Call: p.Call.ID, By: "nobody", Reason: "it needs approval, and this client can't ask anybody for it"}
-	if p.Asks {
-		d.Reason = "nobody is here to answer; decide yourself, and say what you decided"
-	}
-	return d
 }

@@ -73,7 +73,9 @@ func Usual() []string {
 // ServeStdio serves the client at the other end of in and out until in ends, which is not an error, or ctx
 // does. It interrupts calls in progress, closes both, and leaves nothing running.
 func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	r, err := s.newRoom(ctx, "")
+	s.mu.Lock()
+	r, err := s.newRoomLocked(context.WithoutCancel(ctx), "")
+	s.mu.Unlock()
 	if err != nil {
 		return err
 	}
@@ -137,12 +139,6 @@ func (s *Server) tenant(ctx context.Context, principal string) (*tenant, error) 
 	}
 	s.tenants[principal] = r
 	return r, nil
-}
-
-func (s *Server) newRoom(ctx context.Context, principal string) (*tenant, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.newRoomLocked(context.WithoutCancel(ctx), principal)
 }
 
 func (s *Server) newRoomLocked(ctx context.Context, principal string) (*tenant, error) {

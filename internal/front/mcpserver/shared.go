@@ -41,14 +41,6 @@ func (d *connection) recordEnd(s *slot, end event.Ended) {
 	}
 }
 
-// forget removes a session that is gone. The caller holds the connection's lock.
-func (h *shared) forget(s *slot) {
-	maps.DeleteFunc(h.jobs, func(_ string, other *slot) bool { return other == s })
-	if h.last == s {
-		h.last = nil
-	}
-}
-
 // shareKnowledge shares the others' knowledge with a session, and returns its taint.
 func (d *connection) shareKnowledge(s *slot) event.Taint {
 	d.mu.Lock()

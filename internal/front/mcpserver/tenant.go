@@ -52,18 +52,14 @@ func (r *tenant) serveHTTP(w http.ResponseWriter, req *http.Request) {
 		r.stateless.ServeHTTP(w, req)
 	default:
 		if req.Method == http.MethodDelete {
-			r.cancelWork(req.Header.Get("Mcp-Session-Id"))
+			r.mu.Lock()
+			id := req.Header.Get("Mcp-Session-Id")
+			if d := r.connections[id]; d != nil && id != "" {
+				d.cancel() // the end of the HTTP session would wait for its work
+			}
+			r.mu.Unlock()
 		}
 		r.stateful.ServeHTTP(w, req)
-	}
-}
-
-// cancelWork cancels the work in an HTTP session, whose end would wait for it.
-func (r *tenant) cancelWork(id string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if d := r.connections[id]; d != nil && id != "" {
-		d.cancel()
 	}
 }
 
@@ -100,7 +96,10 @@ func (r *tenant) registerTools() {
 	}
 	if r.server.Host != nil {
 		r.sdk.AddTool(agentTool(), r.runAgent)
-		r.sdk.AddResourceTemplate(sessionTemplate(), r.transcript)
+		r.sdk.AddResourceTemplate(&sdk.ResourceTemplate{
+			URITemplate: sessionScheme + "{id}", Name: "session", MIMEType: "text/markdown",
+			Description: "The transcript of a session that run_agent returned, as far as it is",
+		}, r.transcript)
 	}
 }
 
@@ -129,21 +128,18 @@ func (r *tenant) connection(ss *sdk.ServerSession) (*connection, error) {
 	d.ctx, d.cancel = context.WithCancel(r.ctx)
 	r.connections[id] = d
 	if id != "" {
-		r.wg.Go(func() { r.removeConnection(ss, id) })
+		r.wg.Go(func() { // until the HTTP session ends
+			_ = ss.Wait() // regardless of how it ended
+			r.mu.Lock()
+			d := r.connections[id]
+			delete(r.connections, id)
+			r.mu.Unlock()
+			if d != nil {
+				d.close()
+			}
+		})
 	}
 	return d, nil
-}
-
-// removeConnection removes the connection of an HTTP session when the session ends.
-func (r *tenant) removeConnection(ss *sdk.ServerSession, id string) {
-	_ = ss.Wait() // regardless of how it ended
-	r.mu.Lock()
-	d := r.connections[id]
-	delete(r.connections, id)
-	r.mu.Unlock()
-	if d != nil {
-		d.close()
-	}
 }
 
 // close ends all work, and waits for it.

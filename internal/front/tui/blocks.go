@@ -58,7 +58,15 @@ const (
 func (b *block) lines(l look) []string {
 	switch b.kind {
 	case saidBlock:
-		return b.saidLines(l)
+		mark := "› "
+		if b.by != "" {
+			mark = "› " + words.OneLine(b.by, 20) + ": "
+		}
+		lines := wrapHanging(l, mark, b.text)
+		if more := len(lines) - foldSaid; more > 1 {
+			lines = append(lines[:foldSaid], fmt.Sprintf("  … +%s", text.Count(more, "line")))
+		}
+		return paintAll(l, boldCyan, lines)
 	case thoughtBlock:
 		return paintAll(l, dim, wrapHanging(l, "∙ ", b.text))
 	case ownBlock:
@@ -181,18 +189,6 @@ func split(text string) []string {
 
 func (l look) markdown() markdown.Style {
 	return markdown.Style{Light: l.light, NoColor: l.noColor, Lexers: l.lexers}
-}
-
-func (b *block) saidLines(l look) []string {
-	mark := "› "
-	if b.by != "" {
-		mark = "› " + words.OneLine(b.by, 20) + ": "
-	}
-	lines := wrapHanging(l, mark, b.text)
-	if more := len(lines) - foldSaid; more > 1 {
-		lines = append(lines[:foldSaid], fmt.Sprintf("  … +%s", text.Count(more, "line")))
-	}
-	return paintAll(l, boldCyan, lines)
 }
 
 // ownLines shows a command of the person and its output, whose end matters most.

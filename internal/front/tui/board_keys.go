@@ -2,6 +2,7 @@ package tui
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,7 +37,11 @@ func (m *boardModel) key(k tea.KeyPressMsg) tea.Cmd {
 	case action == "redraw":
 		return tea.ClearScreen
 	case m.ask != nil:
-		return m.askKey(k, action)
+		// Before the question can have been seen, only keys that answer nothing count.
+		if m.ask.unseen(m.clock()) && !slices.Contains([]string{"escape", "interrupt", "quit", "page-up", "page-down"}, action) {
+			return nil
+		}
+		return m.ask.key(k, action)
 	case m.help:
 		m.help = false
 		return nil
@@ -208,19 +213,6 @@ func (m *boardModel) answered() {
 	m.hints.say("the question is no longer open")
 }
 
-// askKey handles a key while a question is open. Before the question can have been seen, only keys that answer
-// nothing count.
-func (m *boardModel) askKey(k tea.KeyPressMsg, action string) tea.Cmd {
-	if m.ask.unseen(m.clock()) {
-		switch action {
-		case "escape", "interrupt", "quit", "page-up", "page-down":
-		default:
-			return nil
-		}
-	}
-	return m.ask.key(k, action)
-}
-
 // onDecided handles the outcome of sending a decision.
 func (m *boardModel) onDecided(msg boardDecided) {
 	m.due = m.clock()
@@ -264,8 +256,8 @@ func (b boardAsker) decide(d event.Decided, note string) tea.Cmd {
 		message.For = cmp.Or(string(d.Reach), string(d.Scope), message.For)
 	}
 	m.sent[p.Question] = true
-	if m.next(); m.ask == nil {
-		m.markNext()
+	if m.next(); m.ask == nil && m.at+1 < len(m.shown) && len(m.rows[m.shown[m.at+1]].Questions) > 0 {
+		m.move(1) // the answered row moves elsewhere
 	}
 	return func() tea.Msg {
 		_, err := m.App.Send(m.ctx, of.ID, message)
@@ -273,13 +265,6 @@ func (b boardAsker) decide(d event.Decided, note string) tea.Cmd {
 			_, err = m.App.Send(m.ctx, of.ID, app.Message{By: d.By, Text: note, Steer: true})
 		}
 		return boardDecided{of, p.Question, err}
-	}
-}
-
-// markNext marks the next row if that waits too, since the answered row moves elsewhere.
-func (m *boardModel) markNext() {
-	if m.at+1 < len(m.shown) && len(m.rows[m.shown[m.at+1]].Questions) > 0 {
-		m.move(1)
 	}
 }
 

@@ -1,12 +1,10 @@
 package tui
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 
@@ -27,7 +25,7 @@ func (t *TUI) Choose(ctx context.Context, title string, rows [][2]string) (said 
 	_, err = p.Run()
 	stopped()
 	if err = errors.Join(m.err, err); err == nil && m.said != "" {
-		fmt.Fprintln(cmp.Or[io.Writer](t.Out, os.Stdout), m.screen.look.paint(boldCyan, "› ")+m.answer())
+		fmt.Fprintln(t.out(), m.screen.look.paint(boldCyan, "› ")+m.answer())
 	}
 	return m.said, err
 }

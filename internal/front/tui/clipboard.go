@@ -14,7 +14,14 @@ import (
 // clipboard returns the image in the desktop's clipboard as a PNG, read by a helper program. It returns nil if
 // the clipboard holds no image.
 func clipboard(ctx context.Context) ([]byte, error) {
-	commands := clipboards()
+	x11 := []string{"xclip", "-selection", "clipboard", "-t", "image/png", "-o"}
+	commands := [][]string{x11}
+	switch {
+	case runtime.GOOS == "darwin":
+		commands = [][]string{{"pngpaste", "-"}}
+	case os.Getenv("WAYLAND_DISPLAY") != "":
+		commands = [][]string{{"wl-paste", "--type", "image/png"}, x11}
+	}
 	for _, args := range commands {
 		png, _, code, err := sandbox.Capture(ctx, nil, args...)
 		switch {
@@ -36,14 +43,3 @@ func clipboard(ctx context.Context) ([]byte, error) {
 
 // notFound is the exit code of a shell that does not find a program.
 const notFound = 127
-
-// clipboards lists the programs that print an image from the clipboard.
-func clipboards() [][]string {
-	switch {
-	case runtime.GOOS == "darwin":
-		return [][]string{{"pngpaste", "-"}}
-	case os.Getenv("WAYLAND_DISPLAY") != "":
-		return [][]string{{"wl-paste", "--type", "image/png"}, {"xclip", "-selection", "clipboard", "-t", "image/png", "-o"}}
-	}
-	return [][]string{{"xclip", "-selection", "clipboard", "-t", "image/png", "-o"}}
-}

@@ -1,14 +1,17 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/llm"
@@ -232,24 +235,48 @@ func (c *composer) inEditor() tea.Cmd {
 		c.hints.say("set $EDITOR to write in an editor")
 		return nil
 	}
-	path, err := writeScratch(c.prompt.parts().Text())
+	// The text goes into a new file, which the editor changes.
+	f, err := os.CreateTemp("", "inspan-*.md")
+	if err == nil {
+		_, err = f.WriteString(c.prompt.parts().Text())
+		err = cmp.Or(err, f.Close())
+	}
 	if err != nil {
 		c.talk.fail(err)
 		return nil
 	}
+	path := f.Name()
 	c.screen.leave()
 	return tea.Exec(minimumTime{edit(path)}, func(failed error) tea.Msg {
-		text, err := readScratch(path)
+		defer os.Remove(path)
+		text, err := keep.Read(path)
 		return later(func() tea.Cmd {
 			c.screen.back()
 			if failed != nil || err != nil {
-				c.talk.warn(fmt.Sprint("the editor failed: ", firstError(failed, err)))
+				c.talk.warn(fmt.Sprint("the editor failed: ", cmp.Or(failed, err)))
 				return nil
 			}
 			images := slices.DeleteFunc(c.prompt.atoms, func(a atom) bool { return a.image.Data == nil })
-			c.prompt.set(strings.TrimRight(text, "\n"))
+			c.prompt.set(strings.TrimRight(string(text), "\n"))
 			c.prompt.insert(images...)
 			return nil
 		})
 	})
 }
+
+// history holds earlier messages, to send them again.
+type history struct {
+	lines []string
+	at    int // from the end; 0 is the text being written
+	draft editor
+}
+
+func (h *history) add(text string) {
+	if n := len(h.lines); text != "" && (n == 0 || h.lines[n-1] != text) {
+		h.lines = append(h.lines, text)
+	}
+	h.saveDraft()
+}
+
+// saveDraft records that a new text is being written.
+func (h *history) saveDraft() { h.at = 0 }

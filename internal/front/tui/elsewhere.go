@@ -34,17 +34,6 @@ func (t *talk) refreshDriver(say later) tea.Cmd {
 	return say()
 }
 
-// unlessDriven does something that begins a run, unless another process continues the present one.
-func (t *talk) unlessDriven(do later) tea.Cmd {
-	return t.findDriver(func() tea.Cmd {
-		if t.drivenElsewhere() {
-			t.hints.say(t.driver)
-			return nil
-		}
-		return do()
-	})
-}
-
 // sendToDriver sends an input to the process that drives the session. Text is shown until the session has it.
 func (t *talk) sendToDriver(body event.Body, text string) {
 	in := t.next(body, text)
@@ -57,8 +46,12 @@ func (t *talk) drivenElsewhere() bool { return t.driver != "" && t.cutOff() }
 
 // continueCutOff continues a run that was cut off, unless another process does.
 func (t *talk) continueCutOff() tea.Cmd {
-	return t.unlessDriven(func() tea.Cmd {
-		if !t.cutOff() {
+	return t.findDriver(func() tea.Cmd {
+		switch {
+		case t.drivenElsewhere():
+			t.hints.say(t.driver)
+			return nil
+		case !t.cutOff():
 			return nil // it is over
 		}
 		return t.start()

@@ -55,20 +55,19 @@ func (c *commander) facts() facts {
 var errNoSession = errors.New("there is no session yet")
 
 func (f facts) sessions(string) func(context.Context) (string, error) {
-	a, backend, now, current := f.past, f.backend, f.now, f.id
 	return func(ctx context.Context) (string, error) {
-		list, err := a.Running.Sessions.List(ctx)
+		list, err := f.past.Running.Sessions.List(ctx)
 		if err != nil {
 			return "", err
 		}
 		var b strings.Builder
 		for _, s := range list {
-			if backend.has(s.Root) && s.Parent == "" && !s.Empty {
+			if f.backend.has(s.Root) && s.Parent == "" && !s.Empty {
 				mark := " "
-				if s.ID == current {
+				if s.ID == f.id {
 					mark = "›"
 				}
-				fmt.Fprintf(&b, "%s %s  %-12s %s\n", mark, s.ID, ago(now.Sub(s.Modified)), words.OneLine(cmp.Or(s.Title, s.Preview), 80))
+				fmt.Fprintf(&b, "%s %s  %-12s %s\n", mark, s.ID, ago(f.now.Sub(s.Modified)), words.OneLine(cmp.Or(s.Title, s.Preview), 80))
 			}
 		}
 		return cmp.Or(b.String(), "no sessions yet"), nil
@@ -76,20 +75,19 @@ func (f facts) sessions(string) func(context.Context) (string, error) {
 }
 
 func (f facts) permissions(string) func(context.Context) (string, error) {
-	a, root, mode, given := f.app, f.root, f.mode, f.given
 	var granted []string
 	if f.session != nil {
 		granted = f.session.Status().Granted
 	}
 	return func(context.Context) (string, error) {
-		rules, err := a.Permission.Rules(root)
+		rules, err := f.app.Permission.Rules(f.root)
 		if err != nil {
 			return "", err
 		}
 		var b strings.Builder
-		fmt.Fprintf(&b, "mode %s\n", mode)
+		fmt.Fprintf(&b, "mode %s\n", f.mode)
 		for _, rule := range granted {
-			fmt.Fprintf(&b, "  %-6s %s  (this session: %s)\n", tool.Allow, rule, cmp.Or(given[rule], "approved"))
+			fmt.Fprintf(&b, "  %-6s %s  (this session: %s)\n", tool.Allow, rule, cmp.Or(f.given[rule], "approved"))
 		}
 		for _, r := range rules {
 			fmt.Fprintf(&b, "  %-6s %s  (%s)\n", r.Action, r.Text, cmp.Or(r.Scope, "built in"))
@@ -102,17 +100,16 @@ func (f facts) permissions(string) func(context.Context) (string, error) {
 }
 
 func (f facts) context(string) func(context.Context) (string, error) {
-	a, root, s, warn := f.app, f.root, f.session, f.warn
 	return func(ctx context.Context) (string, error) {
 		var c inspan.Context
 		var err error
 		switch {
-		case s != nil:
-			c = s.Context()
-		case a == nil:
+		case f.session != nil:
+			c = f.session.Context()
+		case f.app == nil:
 			err = errNoSession
 		default:
-			c, err = a.Context(ctx, root, "", warn)
+			c, err = f.app.Context(ctx, f.root, "", f.warn)
 		}
 		if err != nil {
 			return "", err
@@ -202,12 +199,11 @@ func (f facts) missing(ctx context.Context) (walls string, missing []string) {
 }
 
 func (f facts) cost(string) func(context.Context) (string, error) {
-	a, id, warn := f.past, f.id, f.warn
 	return func(ctx context.Context) (string, error) {
-		if id == "" {
+		if f.id == "" {
 			return "", errNoSession
 		}
-		rows, err := a.Running.Spent(ctx, id, warn)
+		rows, err := f.past.Running.Spent(ctx, f.id, f.warn)
 		if err != nil {
 			return "", err
 		}
@@ -215,7 +211,7 @@ func (f facts) cost(string) func(context.Context) (string, error) {
 		for _, r := range rows {
 			hint := ""
 			if r.Unpriced > 0 {
-				hint = fmt.Sprintf("  %d without a price", r.Unpriced)
+				hint = fmt.Sprintf("  %d without f.past price", r.Unpriced)
 			}
 			fmt.Fprintf(&b, "%s  %d replies  %s in (%d%% cached)  %s out  %s%s\n", r.Key, r.Replies, text.Thousands(r.Usage.Prompt()),
 				max(0, percent(r.Usage.CacheRead, r.Usage.Prompt())), text.Thousands(r.Usage.Output), words.Dollars(r.Dollars.Dollars()), hint)
@@ -226,12 +222,11 @@ func (f facts) cost(string) func(context.Context) (string, error) {
 
 // spend lists the largest costs, and ways to avoid them.
 func (f facts) spend(string) func(context.Context) (string, error) {
-	a, id, warn := f.past, f.id, f.warn
 	return func(ctx context.Context) (string, error) {
-		if id == "" {
+		if f.id == "" {
 			return "", errNoSession
 		}
-		list, err := a.Running.Costliest(ctx, id, warn)
+		list, err := f.past.Running.Costliest(ctx, f.id, f.warn)
 		var b strings.Builder
 		for _, c := range list {
 			fmt.Fprintln(&b, c.Line())
@@ -241,14 +236,13 @@ func (f facts) spend(string) func(context.Context) (string, error) {
 }
 
 func (f facts) export(path string) func(context.Context) (string, error) {
-	a, id, root := f.past, f.id, realPath(f.local)
-	path, err := exported(root, cmp.Or(path, "inspan-"+id+".md"))
+	path, err := exported(realPath(f.local), cmp.Or(path, "inspan-"+f.id+".md"))
 	return func(ctx context.Context) (string, error) {
-		if id == "" {
+		if f.id == "" {
 			return "", errNoSession
 		}
 		if err == nil {
-			err = a.Running.Export(ctx, id, path)
+			err = f.past.Running.Export(ctx, f.id, path)
 		}
 		if errors.Is(err, fs.ErrExist) {
 			err = fmt.Errorf("%s exists already and was not changed; name another file: /export FILE", path)
@@ -326,9 +320,8 @@ func (f facts) todo() string {
 }
 
 func (f facts) tools(string) func(context.Context) (string, error) {
-	a, root, warn := f.app, f.root, f.warn
 	return func(ctx context.Context) (string, error) {
-		list, err := a.Tools(ctx, root, warn)
+		list, err := f.app.Tools(ctx, f.root, f.warn)
 		var b strings.Builder
 		for _, t := range list {
 			fmt.Fprintf(&b, "  %s\t%s\n", t.Name, words.OneLine(strings.SplitN(t.Doc, "\n", 2)[0], 100))

@@ -7,8 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-
-	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // fuzzy ranks the names that contain the letters of what in order, the best first, at most limit. Case only
@@ -81,29 +79,4 @@ func readAtMost(path string, limit int64) ([]byte, error) {
 		err = fmt.Errorf("%s is larger than %d MB", path, limit>>20)
 	}
 	return data, err
-}
-
-// writeScratch writes text to a new file for an editor; unscratch reads it back and removes it.
-func writeScratch(text string) (path string, err error) {
-	f, err := os.CreateTemp("", "inspan-*.md")
-	if err != nil {
-		return "", err
-	}
-	_, err = f.WriteString(text)
-	return f.Name(), firstError(err, f.Close())
-}
-
-func readScratch(path string) (string, error) {
-	defer os.Remove(path)
-	data, err := keep.Read(path)
-	return string(data), err
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

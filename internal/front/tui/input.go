@@ -59,7 +59,8 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	case "redraw":
 		return m.screen.redraw()
 	case "mode":
-		return m.nextMode()
+		modes := []tool.Mode{tool.ModePlan, tool.ModeAsk, tool.ModeEdit, tool.ModeAuto} // those that need no warning
+		return m.talk.switchTo(modes[(slices.Index(modes, m.talk.mode())+1)%len(modes)])
 	case "unfold":
 		return m.unfold()
 	case "reasoning":
@@ -251,13 +252,6 @@ func (m *model) ctrlC() tea.Cmd {
 func (m *model) quit() tea.Cmd {
 	m.quitting = true
 	return tea.Quit
-}
-
-// nextMode cycles through the modes that need no warning.
-func (m *model) nextMode() tea.Cmd {
-	modes := []tool.Mode{tool.ModePlan, tool.ModeAsk, tool.ModeEdit, tool.ModeAuto}
-	i := slices.Index(modes, m.talk.mode())
-	return m.talk.switchTo(modes[(i+1)%len(modes)])
 }
 
 // unfold shows the last result and all later ones in full. The next time, they are folded again.

@@ -101,15 +101,6 @@ func (m keymap) bind(action string, keys []string, person bool) error {
 	return nil
 }
 
-// keyNames lists the keys that write no character.
-func keyNames() []string {
-	names := strings.Fields("enter tab backspace esc space up down left right begin find insert delete select pgup pgdown home end")
-	for n := 1; n <= 63; n++ {
-		names = append(names, fmt.Sprintf("f%d", n))
-	}
-	return names
-}
-
 // keystroke returns the canonical name of a key, with modifiers in any order. A key that writes a character is
 // an error, since it could no longer be typed.
 func keystroke(key string) (string, error) {
@@ -122,7 +113,10 @@ func keystroke(key string) (string, error) {
 		}
 		rest, held[mod] = more, true
 	}
-	names := keyNames()
+	names := strings.Fields("enter tab backspace esc space up down left right begin find insert delete select pgup pgdown home end")
+	for n := 1; n <= 63; n++ {
+		names = append(names, fmt.Sprintf("f%d", n))
+	}
 	character := utf8.RuneCountInString(rest) == 1 && unicode.IsGraphic([]rune(rest)[0])
 	switch plain := len(held) == 0 || len(held) == 1 && held["shift"]; {
 	case !character && !slices.Contains(names, rest):

@@ -80,7 +80,8 @@ const begun = 50 * time.Millisecond
 
 // Init implements tea.Model.
 func (m *model) Init() tea.Cmd {
-	cmds := []tea.Cmd{tea.RequestBackgroundColor, m.greet()}
+	m.talk.note("inspan " + cmp.Or(m.Version, inspan.Version) + " " + cmp.Or(words.On(m.at()), "in "+m.Root) + " · /help lists commands and keys")
+	cmds := []tea.Cmd{tea.RequestBackgroundColor, m.screen.flush(m.talk.view)}
 	switch {
 	case m.Session == "?":
 		cmds = append(cmds, m.sessions.pick())
@@ -101,11 +102,6 @@ func (m *model) Init() tea.Cmd {
 		cmds = append(cmds, m.say())
 	}
 	return tea.Batch(cmds...)
-}
-
-func (m *model) greet() tea.Cmd {
-	m.talk.note("inspan " + cmp.Or(m.Version, inspan.Version) + " " + cmp.Or(words.On(m.at()), "in "+m.Root) + " · /help lists commands and keys")
-	return m.screen.flush(m.talk.view)
 }
 
 // Update implements tea.Model.

@@ -110,7 +110,11 @@ func (t *talk) onSessionOpened(msg sessionOpened) tea.Cmd {
 		t.opts, t.driver, t.coming = msg.opts, msg.driver, msg.coming
 		t.replaceSession(msg.past, msg.told)
 	} else {
-		t.view.seed(msg.s)
+		// The session's settings, before its first events arrive.
+		st := msg.s.Status()
+		t.view.Session = transcript.Session{
+			ID: st.Session, Root: st.Root, Title: st.Title, Route: st.Route, Mode: st.Mode, Limits: st.Limits, Window: msg.s.Context().Window,
+		}
 	}
 	switch {
 	case len(msg.inputs)+len(t.held) > 0:
@@ -182,12 +186,4 @@ func emptyView(old *view) *view {
 	v := newView()
 	v.blocks = old.blocks
 	return v
-}
-
-// seed fills in the session's settings before its first events arrive.
-func (v *view) seed(s session) {
-	st := s.Status()
-	v.Session = transcript.Session{
-		ID: st.Session, Root: st.Root, Title: st.Title, Route: st.Route, Mode: st.Mode, Limits: st.Limits, Window: s.Context().Window,
-	}
 }

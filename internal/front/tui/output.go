@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 
 	tea "charm.land/bubbletea/v2"
@@ -64,12 +63,8 @@ func (t terminal) Write(p []byte) (int, error) { return t.output.Write(p) }
 
 // output returns where the front end is drawn.
 func (t *TUI) output(passed func(markWritten)) io.Writer {
-	out := t.Out
-	if out == nil {
-		out = os.Stdout
-	}
-	o := &output{out: out, passed: passed}
-	if file, ok := out.(term.File); ok {
+	o := &output{out: t.out(), passed: passed}
+	if file, ok := o.out.(term.File); ok {
 		return terminal{file, o}
 	}
 	return o

@@ -6,7 +6,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/view/words"
 )
 
@@ -46,19 +45,16 @@ func (e *ownCommand) begin(command string) tea.Cmd {
 	e.command, e.since, e.stop = words.Hidden(command), e.clock(), stop
 	return func() tea.Msg {
 		said, err := a.Running.Own(ctx, root, command)
-		return later(func() tea.Cmd { return e.onEnd(said, err) })
+		return later(func() tea.Cmd {
+			e.stop()
+			e.command = ""
+			if err != nil {
+				e.talk.fail(err)
+				return nil
+			}
+			return e.talk.tellSession(said)
+		})
 	}
-}
-
-// onEnd tells the session the outcome of the command.
-func (e *ownCommand) onEnd(said event.Said, err error) tea.Cmd {
-	e.stop()
-	e.command = ""
-	if err != nil {
-		e.talk.fail(err)
-		return nil
-	}
-	return e.talk.tellSession(said)
 }
 
 // lines shows the running command.

@@ -12,6 +12,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/inspan/inspan/internal/extend/tools"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/llm"
 )
@@ -93,22 +94,6 @@ func shellWords(text string) (out []string) {
 	return out
 }
 
-// imageType returns the type of a picture that models can see, by its first bytes; empty for other data.
-func imageType(data []byte) string {
-	head := string(data[:min(len(data), 12)])
-	switch {
-	case strings.HasPrefix(head, "\x89PNG"):
-		return "image/png"
-	case strings.HasPrefix(head, "\xff\xd8\xff"):
-		return "image/jpeg"
-	case strings.HasPrefix(head, "GIF8"):
-		return "image/gif"
-	case len(head) == 12 && head[:4] == "RIFF" && head[8:] == "WEBP":
-		return "image/webp"
-	}
-	return ""
-}
-
 // Picture is an image with the name of its file.
 type Picture struct {
 	Name  string
@@ -118,10 +103,11 @@ type Picture struct {
 // ReadPicture reads an image of a type that models can see.
 func ReadPicture(path string) (Picture, error) {
 	data, err := readAtMost(path, maxImage)
-	if media := imageType(data); err == nil && media == "" {
+	media := tools.ImageType(data)
+	if err == nil && media == "" {
 		err = fmt.Errorf("%s is not a PNG, JPEG, GIF or WebP image", words.OneLine(path, 200))
 	}
-	return Picture{filepath.Base(path), llm.Image{MediaType: imageType(data), Data: data}}, err
+	return Picture{filepath.Base(path), llm.Image{MediaType: media, Data: data}}, err
 }
 
 // attach reads pictures into the prompt. If one can't be read, all stay text. The prompt changes only in the
@@ -160,21 +146,19 @@ func (c *composer) pasteImage() tea.Cmd {
 		ctx, cancel := context.WithTimeout(parent, clipboardTime)
 		defer cancel()
 		data, err := read(ctx)
-		return later(func() tea.Cmd { c.gotImage(data, err); return nil })
-	}
-}
-
-// gotImage handles the content of the clipboard.
-func (c *composer) gotImage(data []byte, err error) {
-	switch {
-	case err != nil:
-		c.talk.warn("the clipboard can't be read: " + err.Error())
-	case imageType(data) == "":
-		c.hints.say("no image in the clipboard; you can paste the path of a file")
-	case len(data) > maxImage:
-		c.talk.warn(fmt.Sprintf("the image in the clipboard is not attached: it is larger than %d MB", maxImage>>20))
-	default:
-		c.touched()
-		c.prompt.insert(Picture{"from the clipboard", llm.Image{MediaType: imageType(data), Data: data}}.atoms()...)
+		return later(func() tea.Cmd {
+			switch media := tools.ImageType(data); {
+			case err != nil:
+				c.talk.warn("the clipboard can't be read: " + err.Error())
+			case media == "":
+				c.hints.say("no image in the clipboard; you can paste the path of a file")
+			case len(data) > maxImage:
+				c.talk.warn(fmt.Sprintf("the image in the clipboard is not attached: it is larger than %d MB", maxImage>>20))
+			default:
+				c.touched()
+				c.prompt.insert(Picture{"from the clipboard", llm.Image{MediaType: media, Data: data}}.atoms()...)
+			}
+			return nil
+		})
 	}
 }

@@ -95,21 +95,17 @@ func (remoteBackend) closed(id string) string {
 }
 
 func (a remoteBackend) commands() []Command {
-	return []Command{{Name: "close", Doc: "end the task on the server; without this it stays open when you leave", run: a.finish}}
-}
-
-func (a remoteBackend) finish(c *commander, _ string) tea.Cmd {
-	id := c.talk.runner.id()
-	if id == "" {
-		c.hints.say("there is no task yet")
-		return nil
+	finish := func(c *commander, _ string) tea.Cmd {
+		id := c.talk.runner.id()
+		if id == "" {
+			c.hints.say("there is no task yet")
+			return nil
+		}
+		return c.talk.work(func(ctx context.Context) (string, error) {
+			return "the task ends when its run has stopped", a.Server.Finish(ctx, id)
+		}, c.talk.noteResult)
 	}
-	return c.talk.work(func(ctx context.Context) (string, error) {
-		return "the task ends when its run has stopped", a.Server.Finish(ctx, id)
-	}, func(said string) tea.Cmd {
-		c.talk.note(said)
-		return nil
-	})
+	return []Command{{Name: "close", Doc: "end the task on the server; without this it stays open when you leave", run: finish}}
 }
 
 func (remoteBackend) fixed() string {

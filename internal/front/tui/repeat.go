@@ -45,7 +45,10 @@ func (c *commander) loop(args string) tea.Cmd {
 	r := c.loops
 	switch args {
 	case "":
-		return c.showText(r.describe())
+		if r.on == nil {
+			return c.showText("nothing loops; begin with: /loop [INTERVAL] PROMPT, such as /loop 5m check the build")
+		}
+		return c.showText(r.line() + ", every " + clock(r.on.every) + " after a run has ended: " + words.OneLine(r.on.typed, 200))
 	case "off":
 		if r.on == nil {
 			c.hints.say("nothing loops")
@@ -100,14 +103,6 @@ func (c *commander) prompts(typed string) (func(context.Context) (string, error)
 		return nil, fmt.Errorf("/loop: /%s is not a prompt for the model; only prompts repeat", what.Name)
 	}
 	return func(ctx context.Context) (string, error) { return what.Prompt(ctx, args) }, nil
-}
-
-// describe describes the repeated prompt.
-func (r *repeater) describe() string {
-	if r.on == nil {
-		return "nothing loops; begin with: /loop [INTERVAL] PROMPT, such as /loop 5m check the build"
-	}
-	return r.line() + ", every " + clock(r.on.every) + " after a run has ended: " + words.OneLine(r.on.typed, 200)
 }
 
 // line says when the prompt comes next; empty if nothing repeats. It does not change with time.
@@ -179,7 +174,7 @@ func (l *repeat) onRunOver(stopped *event.Stopped, last string) (why string) {
 		return "a limit has stopped the run: " + strings.ReplaceAll(string(stopped.Reason), "_", " ")
 	case !said:
 		return ""
-	case ended && stopped.Reason == event.ReasonDone && isOver(last):
+	case ended && stopped.Reason == event.ReasonDone && slices.ContainsFunc(strings.Split(last, "\n"), func(line string) bool { return strings.TrimSpace(line) == loopOver }):
 		return "the model says that it is done"
 	case ended && (stopped.Reason == event.ReasonDone || stopped.Reason == event.ReasonCancelled):
 		l.failed = 0
@@ -189,15 +184,6 @@ func (l *repeat) onRunOver(stopped *event.Stopped, last string) (why string) {
 		return fmt.Sprintf("%d runs in a row have failed", l.failed)
 	}
 	return ""
-}
-
-func isOver(last string) bool {
-	for line := range strings.Lines(last) {
-		if strings.TrimSpace(line) == loopOver {
-			return true
-		}
-	}
-	return false
 }
 
 // say makes the prompt and begins a run with it, unless another has begun meanwhile.

@@ -39,20 +39,17 @@ func (r *rewinder) pick() tea.Cmd {
 			for _, p := range points {
 				items = append(items, choice{p.Text, ago(now.Sub(p.Time))})
 			}
-			r.over.pick("rewind to before", items, func(i int) tea.Cmd { return r.pickKind(points[i].Seq, points[i].Text) })
+			r.over.pick("rewind to before", items, func(i int) tea.Cmd {
+				r.over.pick("restore", []choice{
+					{"files and conversation", "as if you had not sent the message"},
+					{"only the files", "the model still knows what it did"},
+					{"only the conversation", "the files stay as they are"},
+				}, func(kind int) tea.Cmd { return r.plan(points[i].Seq, points[i].Text, kind != 2, kind != 1) })
+				return nil
+			})
 			return nil
 		})
 	}
-}
-
-// pickKind lets the person choose what to restore.
-func (r *rewinder) pickKind(seq uint64, said string) tea.Cmd {
-	r.over.pick("restore", []choice{
-		{"files and conversation", "as if you had not sent the message"},
-		{"only the files", "the model still knows what it did"},
-		{"only the conversation", "the files stay as they are"},
-	}, func(i int) tea.Cmd { return r.plan(seq, said, i != 2, i != 1) })
-	return nil
 }
 
 // plan plans the rewind and shows it first.

@@ -502,7 +502,7 @@ func TestFullscreen(t *testing.T) {
 func TestPasteAndImage(t *testing.T) {
 	s := start(t, 80, 24, nil, sayStep("Seen."))
 	picture := filepath.Join(s.tui.Root, "a b.png")
-	if err := os.WriteFile(picture, []byte("\x89PNG"), 0o600); err != nil {
+	if err := os.WriteFile(picture, []byte("\x89PNG\r\n\x1a\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s.press("\x1b[200~" + strings.Repeat("line\n", 120) + "\x1b[201~")

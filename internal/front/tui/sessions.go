@@ -154,10 +154,7 @@ func realPath(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	return path
+	return keep.Real(path)
 }
 
 // model continues with another model; without a name, the person chooses one.

@@ -100,10 +100,7 @@ func (c *commander) outputStyle(name string) tea.Cmd {
 	c.talk.opts.Style = name
 	c.talk.note("sessions that begin from now on answer in style " + name + "; /new begins one")
 	set := func(context.Context) (string, error) { return app.Set(a.Installation, "output_style", name) }
-	return c.talk.work(set, func(told string) tea.Cmd {
-		c.talk.note(told)
-		return nil
-	})
+	return c.talk.work(set, c.talk.noteResult)
 }
 
 // setPreference sets a preference to one of some values, or lets the person choose. Apply applies it, and returns its
@@ -132,10 +129,7 @@ func (c *commander) setPreference(name, to, now string, values []string, apply f
 			err = fmt.Errorf("%s %s applies to this session, but could not be saved: %w", name, to, err)
 		}
 		return told, err
-	}, func(told string) tea.Cmd {
-		c.talk.note(told)
-		return nil
-	}))
+	}, c.talk.noteResult))
 }
 
 // named returns the theme as written in the settings.

@@ -46,6 +46,12 @@ func (t *talk) note(text string)      { t.view.note(words.Hidden(text)) }
 func (t *talk) warn(text string)      { t.view.warn(words.Hidden(text)) }
 func (t *talk) printText(text string) { t.view.add(&block{kind: plainBlock, text: words.Hidden(text)}) }
 
+// noteResult is note as the rest of work.
+func (t *talk) noteResult(text string) tea.Cmd {
+	t.note(text)
+	return nil
+}
+
 // unchanged tells the person that a refused change was not made.
 func (t *talk) unchanged() { t.note("nothing was changed") }
 

@@ -119,7 +119,7 @@ func (s *sessions) sendTo(m team.Member, message app.Message, done string) tea.C
 	return s.talk.work(func(ctx context.Context) (string, error) {
 		_, err := a.Send(ctx, m.Session, message)
 		return done, err
-	}, func(done string) tea.Cmd { s.talk.note(done); return nil })
+	}, s.talk.noteResult)
 }
 
 // handOver lets the person give a task to a member, or to all.
@@ -138,7 +138,7 @@ func (s *sessions) handOver(board team.Board, task team.Task) tea.Cmd {
 	s.over.pick("give task "+task.ID+" to", items, func(i int) tea.Cmd {
 		return s.talk.work(func(ctx context.Context) (string, error) {
 			return "task " + task.ID + " is for " + items[i].text, a.Assign(ctx, id, task.ID, items[i].text)
-		}, func(done string) tea.Cmd { s.talk.note(done); return nil })
+		}, s.talk.noteResult)
 	})
 	return nil
 }

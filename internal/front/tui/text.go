@@ -48,26 +48,21 @@ func clean(s string) string { return strings.ReplaceAll(text.Clean(s), "\t", "  
 // wrap breaks text without control characters into lines of at most width cells, at spaces if possible. Every
 // line is indented.
 func wrap(text string, width int, indent string) []string {
-	room := max(width-ansi.StringWidth(indent), 1)
-	var out []string
-	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		if len(line) > room { // the library leaves some lines with leading blanks too long
-			line = ansi.Hardwrap(ansi.Wrap(line, room, ""), room, true)
-		}
-		for part := range strings.SplitSeq(line, "\n") {
-			out = append(out, indent+part)
-		}
-	}
-	return out
+	return wrapBy(text, width, indent, func(line string, room int) string {
+		return ansi.Hardwrap(ansi.Wrap(line, room, ""), room, true) // Wrap leaves some lines with leading blanks too long
+	})
 }
 
 // wrapAnywhere is like wrap, but breaks at any character and loses nothing, not even spaces.
 func wrapAnywhere(text string, width int, indent string) []string {
+	return wrapBy(text, width, indent, func(line string, room int) string { return ansi.Hardwrap(line, room, true) })
+}
+
+func wrapBy(text string, width int, indent string, breaking func(line string, room int) string) (out []string) {
 	room := max(width-ansi.StringWidth(indent), 1)
-	var out []string
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		if len(line) > room {
-			line = ansi.Hardwrap(line, room, true)
+			line = breaking(line, room)
 		}
 		for part := range strings.SplitSeq(line, "\n") {
 			out = append(out, indent+part)

@@ -108,7 +108,14 @@ func (s *sessions) subagents(id string) tea.Cmd {
 				return nil
 			}
 			if id != "" {
-				return s.showMember(all, id)
+				i := slices.IndexFunc(all, func(m member) bool {
+					return m.id == id || m.name != "" && strings.EqualFold(m.name, id) || strings.HasSuffix(m.id, "."+id)
+				})
+				if i < 0 {
+					s.hints.say("no subagent is called " + words.OneLine(words.Hidden(id), 40) + "; /subagents lists them")
+					return nil
+				}
+				return s.printMember(all[i])
 			}
 			var items []choice
 			for _, m := range all {
@@ -118,18 +125,6 @@ func (s *sessions) subagents(id string) tea.Cmd {
 			return nil
 		})
 	}
-}
-
-// showMember shows the member whose id ends like this.
-func (s *sessions) showMember(all []member, id string) tea.Cmd {
-	i := slices.IndexFunc(all, func(m member) bool {
-		return m.id == id || m.name != "" && strings.EqualFold(m.name, id) || strings.HasSuffix(m.id, "."+id)
-	})
-	if i < 0 {
-		s.hints.say("no subagent is called " + words.OneLine(words.Hidden(id), 40) + "; /subagents lists them")
-		return nil
-	}
-	return s.printMember(all[i])
 }
 
 // printMember prints what a subagent has done so far.

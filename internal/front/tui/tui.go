@@ -50,6 +50,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -222,10 +223,7 @@ func (t *TUI) close(r *runner) error {
 }
 
 func (t *TUI) out() io.Writer {
-	if t.Out != nil {
-		return t.Out
-	}
-	return os.Stdout
+	return cmp.Or[io.Writer](t.Out, os.Stdout)
 }
 
 // report prints where to find the session, how its processes ended, and the messages that did not reach it.

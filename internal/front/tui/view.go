@@ -158,11 +158,7 @@ func (v *view) addNote(n *transcript.Note) {
 
 // addChild shows a child that works in the background. Any other child is shown as a call.
 func (v *view) addChild(c *transcript.Child) {
-	var body event.Body = c.Spawned
-	if c.Returned != nil {
-		body = *c.Returned
-	}
-	if text, notice := words.Told(body); c.Spawned.Background {
+	if text, notice := words.Told(c.Last()); c.Spawned.Background {
 		v.add(&block{kind: noteBlock, text: text, bad: notice})
 	}
 }

@@ -69,7 +69,11 @@ func (v *vim) key(k tea.KeyPressMsg, action string, e *editor, width int) bool {
 	case op == "" && slices.Contains([]string{"d", "c", "y", "r"}, k.Text):
 		v.pending = k.Text
 	case op == "r":
-		v.replace(k.Text, e)
+		if at := e.at; at < e.lineEnd() {
+			e.cut(at, at+1)
+			e.insert(atomsOf(k.Text)...)
+			e.at = at
+		}
 	case op != "":
 		v.operate(op, k.Text, e)
 	default:
@@ -221,15 +225,6 @@ func (v *vim) put(before bool, e *editor) {
 	e.at = e.lineEnd()
 	e.insert(append([]atom{{shown: "\n"}}, line...)...)
 	e.at = e.lineStart()
-}
-
-// replace replaces the character at the cursor.
-func (v *vim) replace(key string, e *editor) {
-	if at := e.at; at < e.lineEnd() {
-		e.cut(at, at+1)
-		e.insert(atomsOf(key)...)
-		e.at = at
-	}
 }
 
 // motion returns the target of a motion key, and whether it has one.

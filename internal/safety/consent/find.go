@@ -3,6 +3,7 @@ package consent
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -195,7 +196,7 @@ func (f *finder) list(dir string) ([]fs.DirEntry, error) {
 		f.left = 0
 		return nil, errTooMany
 	}
-	if err != nil && len(entries) == 0 && !isEnd(err) {
+	if err != nil && len(entries) == 0 && !errors.Is(err, io.EOF) {
 		return nil, keep.Bare(err)
 	}
 	f.left -= len(entries)
@@ -215,8 +216,8 @@ func (f *finder) doubtful(at, kind string, why error) {
 func (f *finder) entry(at, kind string) {
 	t := tree{finder: f, kind: kind, sum: keep.Digest{Top: at}}
 	t.add(at, 0)
-	if t.harmless() {
-		return
+	if !t.risky && len(t.flaws) == 0 {
+		return // it needs no item
 	}
 	it := Item{Path: text.Quoted(at), Digest: t.digest(), Runs: t.runs, Kind: kind}
 	if t.folder {

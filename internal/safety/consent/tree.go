@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"strings"
@@ -30,11 +29,6 @@ type tree struct {
 	runs   []string
 	flaws  []string // reasons why it can't be trusted
 	words  []word
-}
-
-// harmless reports whether the content needs no item.
-func (t *tree) harmless() bool {
-	return !t.risky && len(t.flaws) == 0
 }
 
 // digest returns the digest of the whole item, empty if it is not completely known.
@@ -128,8 +122,12 @@ func (t *tree) judge(at string, info fs.FileInfo, data []byte) {
 	name := strings.ToLower(path.Base(at))
 	script := strings.HasPrefix(string(data), "#!") || info.Mode().IsRegular() && info.Mode()&0o111 != 0
 	switch {
-	case t.kind == Memory:
-		t.tells(data)
+	case t.kind == Memory: // text for agents; an empty file has none
+		for line := range strings.Lines(string(data)) {
+			if line = strings.TrimSpace(line); line != "" {
+				t.runs, t.risky = append(t.runs, "tells agents: "+text.Quoted(line)), true
+			}
+		}
 		return
 	case t.kind != Hook && t.kind != Tool && t.kind != Agent && t.kind != Plugin && !script &&
 		(path.Ext(name) == ".md" || name == ".gitignore"):
@@ -140,7 +138,18 @@ func (t *tree) judge(at string, info fs.FileInfo, data []byte) {
 	t.risky = true
 	switch ext := path.Ext(name); {
 	case ext == ".json" || ext == ".jsonc" || ext == ".toml":
-		t.settings(at, ext, data)
+		found := takeApart(ext, data)
+		for _, line := range found.lines {
+			if t.folder {
+				line = text.Quoted(at) + ": " + line
+			}
+			t.runs = append(t.runs, line)
+		}
+		if len(t.finder.words)+len(t.words)+len(found.words) > maxNamed {
+			t.flaw(at, fmt.Errorf("there are more than %d words in command lines", maxNamed))
+			return
+		}
+		t.words = append(t.words, found.words...)
 	case t.kind == Workflow && (ext == ".yaml" || ext == ".js"):
 		for line := range strings.Lines(string(data)) { // all of it: commands and prompts
 			t.runs = append(t.runs, text.Quoted(strings.TrimRight(line, "\r\n")))
@@ -148,33 +157,6 @@ func (t *tree) judge(at string, info fs.FileInfo, data []byte) {
 	case script || program(name) || (t.kind == Hook || t.kind == Tool || t.kind == Workflow) && ext != ".md":
 		t.runs = append(t.runs, text.Quoted(at))
 	}
-}
-
-// tells adds the text for agents. An empty file has none.
-func (t *tree) tells(data []byte) {
-	before := len(t.runs)
-	for line := range strings.Lines(string(data)) {
-		if line = strings.TrimSpace(line); line != "" {
-			t.runs = append(t.runs, "tells agents: "+text.Quoted(line))
-		}
-	}
-	t.risky = t.risky || len(t.runs) > before
-}
-
-// settings adds what a settings file would run.
-func (t *tree) settings(at, ext string, data []byte) {
-	found := takeApart(ext, data)
-	for _, line := range found.lines {
-		if t.folder {
-			line = text.Quoted(at) + ": " + line
-		}
-		t.runs = append(t.runs, line)
-	}
-	if len(t.finder.words)+len(t.words)+len(found.words) > maxNamed {
-		t.flaw(at, fmt.Errorf("there are more than %d words in command lines", maxNamed))
-		return
-	}
-	t.words = append(t.words, found.words...)
 }
 
 // read returns the content of a file, following links inside the root. It never blocks on a pipe.
@@ -193,5 +175,3 @@ func sum(data []byte) string {
 	digest := sha256.Sum256(data)
 	return hex.EncodeToString(digest[:])
 }
-
-func isEnd(err error) bool { return errors.Is(err, io.EOF) }

@@ -57,22 +57,8 @@ func (l ServerLimit) Bars(name string, command []string, address string, ofFolde
 	}
 	named := slices.Contains(l.Names, name) ||
 		len(command) > 0 && slices.ContainsFunc(l.Starts, func(s []string) bool { return slices.Equal(s, command) }) ||
-		address != "" && slices.ContainsFunc(l.Reaches, func(pattern string) bool { return anyText(pattern, address) })
+		address != "" && slices.ContainsFunc(l.Reaches, func(pattern string) bool { return text.Wild(pattern, address) })
 	return named != l.Only
-}
-
-// anyText matches a text with a pattern, in which * matches any text.
-func anyText(pattern, s string) bool {
-	parts := strings.Split(pattern, "*")
-	rest, ok := strings.CutPrefix(s, parts[0])
-	if len(parts) == 1 {
-		return ok && rest == ""
-	}
-	for _, part := range parts[1 : len(parts)-1] {
-		_, after, found := strings.Cut(rest, part)
-		rest, ok = after, ok && found
-	}
-	return ok && strings.HasSuffix(rest, parts[len(parts)-1])
 }
 
 // ReadPermissions reads the permissions in a settings.json of Claude Code. If it can't be read at all, the

@@ -31,7 +31,7 @@ func Translate(action tool.Action, text string) (rules []string, why string) {
 		return prefixRules(action, text)
 	}
 	if claude := claudeName(name); claude != "" {
-		begins := slices.Contains(prefixed(), name) || name == "shell" && action != tool.Allow
+		begins := name == "run_shell_command" || name == "ShellTool" || name == "shell" && action != tool.Allow
 		if written = strings.TrimPrefix(text, name); begins && strings.HasSuffix(written, ")") {
 			if inner := strings.TrimSuffix(written, ")"); !strings.HasSuffix(inner, "*") {
 				written = inner + ":*)" // patterns of Gemini are command prefixes, and so are denials of Copilot
@@ -79,9 +79,6 @@ func claudeName(name string) string {
 	}
 	return ""
 }
-
-// prefixed returns the tools whose patterns are command prefixes.
-func prefixed() []string { return []string{"run_shell_command", "ShellTool"} }
 
 // prefixRule begins a rule of Codex: prefix_rule(pattern = ["git", "push"], decision = "forbidden").
 const prefixRule = "prefix_rule"

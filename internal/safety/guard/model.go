@@ -26,7 +26,11 @@ type checkedModel struct {
 // Stream implements [llm.Model].
 func (m *checkedModel) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
-		if k := m.checks.Input(newest(req)); k != nil {
+		input := "" // since the model's last reply
+		if n := len(req.Messages); n > 0 && req.Messages[n-1].Role == llm.User {
+			input = req.Messages[n-1].Parts.Text()
+		}
+		if k := m.checks.Input(input); k != nil {
 			yield(llm.Chunk{}, k.refusal("what was said"))
 			return
 		}
@@ -66,14 +70,6 @@ func (m *checkedModel) Stream(ctx context.Context, req llm.Request) iter.Seq2[ll
 // has reports whether a check of that kind exists.
 func (c Checks) has(on string) bool {
 	return slices.ContainsFunc(c.list, func(k compiled) bool { return k.On == on })
-}
-
-// newest returns the input since the model's last reply.
-func newest(req llm.Request) string {
-	if n := len(req.Messages); n > 0 && req.Messages[n-1].Role == llm.User {
-		return req.Messages[n-1].Parts.Text()
-	}
-	return ""
 }
 
 func (k *Check) refusal(what string) *llm.Error {

@@ -25,6 +25,10 @@ func question(c *tool.Call, effects []tool.Effect, level Level) (string, error) 
 	if head, tail, dropped := text.CutMiddle(task, maxTask); dropped > 0 {
 		task = fmt.Sprintf("%s\n[... %d bytes left out ...]\n%s", head, dropped, tail)
 	}
+	by := "person"
+	if c.Led {
+		by = "agent"
+	}
 	raw, err := json.Marshal(struct {
 		Task      string          `json:"task"`
 		TaskBy    string          `json:"task_by"`
@@ -35,7 +39,7 @@ func question(c *tool.Call, effects []tool.Effect, level Level) (string, error) 
 		Arguments json.RawMessage `json:"arguments"`
 		Effects   []tool.Effect   `json:"effects"`
 		Risk      string          `json:"risk"`
-	}{task, asker(c), c.Mode, c.Env.Root, c.Cwd, c.Name, c.Args, effects, level.String()})
+	}{task, by, c.Mode, c.Env.Root, c.Cwd, c.Name, c.Args, effects, level.String()})
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("put call into words: %w", err)
@@ -44,14 +48,6 @@ func question(c *tool.Call, effects []tool.Effect, level Level) (string, error) 
 		return "", fmt.Errorf("it is too long: %d bytes, of which a reviewer reads at most %d", len(raw), maxQuestion)
 	}
 	return "<call>\n" + EscapeHidden(string(raw)) + "\n</call>", nil
-}
-
-// asker says whose task it is.
-func asker(c *tool.Call) string {
-	if c.Led {
-		return "agent"
-	}
-	return "person"
 }
 
 // EscapeHidden escapes the characters in JSON text that people don't see. They can only occur in its strings.

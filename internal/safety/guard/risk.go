@@ -46,35 +46,23 @@ func (s *Scale) Risk(root string, effects []tool.Effect) Level {
 	m := places.Map{Root: root}.Indexed()
 	most := None
 	for _, e := range effects {
-		most = max(most, s.riskOf(m, e))
+		level := High
+		switch {
+		case e.Kind == tool.Read, e.Kind == tool.Execute && e.Class == tool.ProvenRead:
+			level = None
+		case e.Kind == tool.Write:
+			if at := m.Of(e.Path); at.Zone == places.Workspace && at.Guard == places.Plain {
+				level = Low
+			}
+		case e.Kind != tool.Execute, s.destroys(e):
+		case e.Class == tool.ProvenInside:
+			level = Low
+		default:
+			level = Medium
+		}
+		most = max(most, level)
 	}
 	return most
-}
-
-func (s *Scale) riskOf(m places.Map, e tool.Effect) Level {
-	switch e.Kind {
-	case tool.Read:
-		return None
-	case tool.Write:
-		if at := m.Of(e.Path); at.Zone == places.Workspace && at.Guard == places.Plain {
-			return Low
-		}
-	case tool.Execute:
-		return s.riskOfCommand(e)
-	}
-	return High
-}
-
-func (s *Scale) riskOfCommand(e tool.Effect) Level {
-	switch {
-	case e.Class == tool.ProvenRead:
-		return None
-	case s.destroys(e):
-		return High
-	case e.Class == tool.ProvenInside:
-		return Low
-	}
-	return Medium
 }
 
 // drastic matches commands that destroy much at once, gain privileges or run content from elsewhere. It is

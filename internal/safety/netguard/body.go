@@ -13,13 +13,6 @@ import (
 // ErrTooLarge is the error of reading a body over [Guard.MaxBytes].
 var ErrTooLarge = errors.New("the answer is too large")
 
-func (g *Guard) maxBytes() int64 {
-	if g.MaxBytes <= 0 {
-		return 10 << 20
-	}
-	return g.MaxBytes
-}
-
 // bound applies the limits to the body of a response. Bytes are counted before and after decompression, as
 // either can be much larger.
 func (g *Guard) bound(resp *http.Response, host string) error {
@@ -29,7 +22,10 @@ func (g *Guard) bound(resp *http.Response, host string) error {
 	if err := g.checkType(resp, host); err != nil {
 		return err
 	}
-	b := &body{host: host, max: g.maxBytes(), Closer: resp.Body}
+	b := &body{host: host, max: g.MaxBytes, Closer: resp.Body}
+	if b.max <= 0 {
+		b.max = 10 << 20
+	}
 	sent := &counted{r: resp.Body, left: b.max}
 	switch encoding := strings.ToLower(resp.Header.Get("Content-Encoding")); encoding {
 	case "", "identity":

@@ -86,7 +86,10 @@ func checkURL(u *url.URL) error {
 		return err
 	}
 	port := u.Port()
-	if u.Host = bracketed(host); port == "" {
+	if u.Host = host; strings.Contains(host, ":") {
+		u.Host = "[" + host + "]"
+	}
+	if port == "" {
 		return nil
 	}
 	n, err := parsePort(port)
@@ -95,13 +98,6 @@ func checkURL(u *url.URL) error {
 	}
 	u.Host += ":" + strconv.Itoa(n)
 	return nil
-}
-
-func bracketed(host string) string {
-	if strings.Contains(host, ":") {
-		return "[" + host + "]"
-	}
-	return host
 }
 
 func parsePort(text string) (int, error) {

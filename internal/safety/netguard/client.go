@@ -3,6 +3,7 @@ package netguard
 import (
 	"crypto/tls"
 	"fmt"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -115,11 +116,10 @@ func follow(req *http.Request, via []*http.Request) error {
 	if req.Body != nil {
 		return fmt.Errorf("host %q redirects a request with a body to %q, which is not followed", from.Hostname(), u.Hostname())
 	}
-	for name := range req.Header {
-		if !harmless(name) {
-			req.Header.Del(name)
-		}
-	}
+	// Keys have many names, so only headers that are known to contain none go to another host than intended.
+	maps.DeleteFunc(req.Header, func(name string, _ []string) bool {
+		return !slices.Contains([]string{"Accept", "Accept-Language", "User-Agent", "Range"}, name)
+	})
 	return nil
 }
 
@@ -130,14 +130,4 @@ func origin(u *url.URL) string {
 		host = u.Host
 	}
 	return fmt.Sprintf("%s://%s:%d", u.Scheme, host, portOf(u))
-}
-
-// harmless reports whether a header may be sent to another host than intended. Keys have many names, so this
-// lists headers that are known to contain none.
-func harmless(header string) bool {
-	switch header {
-	case "Accept", "Accept-Language", "User-Agent", "Range":
-		return true
-	}
-	return false
 }

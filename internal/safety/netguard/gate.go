@@ -197,18 +197,14 @@ func (g *Gate) host(r *http.Request) bool {
 	if local.IP.IsLoopback() {
 		names = append(names, "localhost", "127.0.0.1", "::1")
 	}
+	usual := "80"
+	if r.TLS != nil {
+		usual = "443"
+	}
 	return slices.ContainsFunc(names, func(name string) bool {
 		whole := net.JoinHostPort(name, port)
-		return strings.EqualFold(r.Host, whole) || port == usual(r) && strings.EqualFold(r.Host, strings.TrimSuffix(whole, ":"+port))
+		return strings.EqualFold(r.Host, whole) || port == usual && strings.EqualFold(r.Host, strings.TrimSuffix(whole, ":"+port))
 	})
-}
-
-// usual returns the default port.
-func usual(r *http.Request) string {
-	if r.TLS != nil {
-		return "443"
-	}
-	return "80"
 }
 
 // who returns the sender of a request.

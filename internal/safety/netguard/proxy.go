@@ -63,7 +63,11 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 		},
 	}
 	settle := onDone(ctx, func() { shut(s) })
-	err := s.Serve(&limited{Listener: l, slots: make(chan struct{}, p.maxConns())})
+	slots := p.MaxConns
+	if slots <= 0 {
+		slots = 512
+	}
+	err := s.Serve(&limited{Listener: l, slots: make(chan struct{}, slots)})
 	settle()
 	shut(s)
 	open.Wait()
@@ -78,13 +82,6 @@ func (p *Proxy) idle() time.Duration {
 		return 5 * time.Minute
 	}
 	return p.Idle
-}
-
-func (p *Proxy) maxConns() int {
-	if p.MaxConns <= 0 {
-		return 512
-	}
-	return p.MaxConns
 }
 
 func (p *Proxy) guard() *Guard {

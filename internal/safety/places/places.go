@@ -11,6 +11,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/tool"
 )
 
 // Guard is the protection of a path beyond modes and rules.
@@ -309,4 +310,35 @@ func Named(path string) string {
 		return filepath.Join(dir, name)
 	}
 	return name
+}
+
+// Beyond reports whether an effect concerns a file outside of a workspace; false if that is unknown.
+func Beyond(root string, e tool.Effect) bool {
+	return (e.Kind == tool.Write || e.Kind == tool.Read) && !e.Own && root != "" && !text.Inside(root, e.Path)
+}
+
+// Worst reports whether a person must see an effect in a workspace first: it is sensitive, or leaves the
+// workspace or the sandbox.
+func Worst(root string, effects []tool.Effect) bool {
+	return slices.ContainsFunc(effects, func(e tool.Effect) bool {
+		return e.Sensitive != "" || e.Kind == tool.Network || e.Kind == tool.External || Beyond(root, e)
+	})
+}
+
+// Content is what is known about the content of a file.
+type Content string
+
+// Contents.
+const (
+	ContentUnknown Content = ""       // it can't be told: it is not a regular file, too big, or can't be read
+	ContentNone    Content = "none"   // there is no such file
+	ContentPlain   Content = "plain"  // there is no secret in it
+	ContentSecret  Content = "secret" // there may be one
+	ContentOwn     Content = "own"    // the session has made it
+)
+
+// Looker is an optional interface of tool.Files that tells whether a file with the name of a secret holds one.
+type Looker interface {
+	// Look returns what is at a resolved path. It follows no link and never blocks.
+	Look(path string) Content
 }

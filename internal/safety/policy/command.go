@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -74,11 +75,11 @@ func separates(text string, program bool) bool {
 	return strings.Trim(text, "|&") == "" || ends || program && strings.ContainsAny(text, "|&;")
 }
 
-func (w word) matches(text string) bool {
+func (w word) matches(said string) bool {
 	if w.glob {
-		return matchWildcard(w.text, text)
+		return text.Wild(w.text, said)
 	}
-	return w.text == text
+	return w.text == said
 }
 
 // covers reports whether the pattern allows a command.
@@ -87,7 +88,7 @@ func (c command) covers(e tool.Effect) bool {
 		return true
 	}
 	if e.Words == nil { // a tool that does not know shells
-		return simple(e.Text) && matchWildcard(c.text, e.Text)
+		return simple(e.Text) && text.Wild(c.text, e.Text)
 	}
 	argv := e.Words.Argv
 	if len(argv) < len(c.words) || c.words[0].glob {
@@ -112,7 +113,7 @@ func simple(text string) bool { return !strings.ContainsAny(text, ";&|<>`$()\n\\
 
 // mayMatch reports whether the pattern matches a command, as far as its words are known.
 func (c command) mayMatch(e tool.Effect) match {
-	if matchWildcard(c.text, e.Text) {
+	if text.Wild(c.text, e.Text) {
 		return yes
 	}
 	if e.Words == nil {
@@ -122,7 +123,7 @@ func (c command) mayMatch(e tool.Effect) match {
 		return c.mayMatchUnknown(e)
 	}
 	argv := e.Words.Argv
-	if c.beginsWith(argv) || matchWildcard(c.text, strings.Join(argv, " ")) {
+	if c.beginsWith(argv) || text.Wild(c.text, strings.Join(argv, " ")) {
 		return yes
 	}
 	for _, usual := range [][]string{usualGit(argv), usualName(argv)} {
@@ -286,22 +287,4 @@ func optionWords(program, option string) int {
 		return 2
 	}
 	return 1
-}
-
-// matchWildcard reports whether text matches a pattern in which * matches anything.
-func matchWildcard(pattern, text string) bool {
-	first, rest, open := strings.Cut(pattern, "*")
-	text, ok := strings.CutPrefix(text, first)
-	for ok && open {
-		var piece string
-		if piece, rest, open = strings.Cut(rest, "*"); !open {
-			return strings.HasSuffix(text, piece)
-		}
-		at := strings.Index(text, piece)
-		if at < 0 {
-			return false
-		}
-		text = text[at+len(piece):]
-	}
-	return ok && text == ""
 }

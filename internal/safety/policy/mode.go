@@ -24,12 +24,6 @@ func Unanswered(mode tool.Mode) string {
 		"; --mode auto runs commands in the sandbox, --mode yolo runs everything, --allow RULE allows single calls"
 }
 
-// judgeEffect returns the verdict of the session's mode on an effect.
-func judgeEffect(c *tool.Call, s subject) tool.Verdict {
-	action, reason := judgeByMode(c, s)
-	return tool.Verdict{Action: action, By: "mode " + string(c.Mode), Reason: reason}
-}
-
 // Outside ends the reason for a question about a path outside the workspace.
 const Outside = " is outside the workspace"
 

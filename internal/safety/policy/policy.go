@@ -146,7 +146,10 @@ func subjects(m places.Map, effects []tool.Effect) []subject {
 		if e.Path != "" {
 			s.place, s.root = m.Of(e.Path), e.Path == m.Root
 		}
-		s.Sensitive = s.sensitivity()
+		s.Sensitive = ""
+		if e.Kind == tool.Read && s.place.Guard == places.Secret || e.Kind == tool.Write && s.place.Guard != places.Plain {
+			s.Sensitive = s.place.Why
+		}
 		out = append(out, s)
 	}
 	return out
@@ -160,15 +163,6 @@ type subject struct {
 	root     bool         // its path is the whole workspace
 	moved    bool         // a command before it may have changed the working folder
 	noEffect bool         // the call has no effects
-}
-
-// sensitivity returns the reason why an effect is sensitive; empty if it is not.
-func (s subject) sensitivity() string {
-	switch {
-	case s.Kind == tool.Read && s.place.Guard == places.Secret, s.Kind == tool.Write && s.place.Guard != places.Plain:
-		return s.place.Why
-	}
-	return ""
 }
 
 // isOwnTemporary reports whether a write goes to the session's own folder for temporary files. If it needs approval, or
@@ -240,8 +234,8 @@ func (p Policy) decide(c *tool.Call, s subject) (tool.Verdict, decider) {
 	if v := p.judgePlace(c, s); v.Action != tool.Abstain {
 		return v, byPlace
 	}
-	v, by := judgeEffect(c, s), byMode
-	if v.Action == tool.Deny {
+	v, by := tool.Verdict{By: "mode " + string(c.Mode)}, byMode
+	if v.Action, v.Reason = judgeByMode(c, s); v.Action == tool.Deny {
 		return v, by
 	}
 	for _, asks := range []tool.Verdict{denial, p.applyRules(tool.Ask, c, s)} {
@@ -311,16 +305,11 @@ func (p Policy) judgePlace(c *tool.Call, s subject) tool.Verdict {
 	default:
 		return tool.Verdict{}
 	}
-	return tool.Verdict{Action: tool.Deny, By: sensitivePlaces, Reason: fmt.Sprintf("%s is not %s by tools: it %s%s",
-		s.Path, access, at.Why, p.howToOpen(s.Path))}
-}
-
-// howToOpen says how a person can open a closed place; empty if that is impossible.
-func (p Policy) howToOpen(path string) string {
-	if p.Map.Unguarded().Of(path).Guard != places.Plain {
-		return ""
+	why := fmt.Sprintf("%s is not %s by tools: it %s", s.Path, access, at.Why)
+	if p.Map.Unguarded().Of(s.Path).Guard == places.Plain { // a person can open it
+		why += fmt.Sprintf("; the person can do it, or open the place with public = [%q] in the settings", relative(p.Map, s.Path))
 	}
-	return fmt.Sprintf("; the person can do it, or open the place with public = [%q] in the settings", relative(p.Map, path))
+	return tool.Verdict{Action: tool.Deny, By: sensitivePlaces, Reason: why}
 }
 
 // describeAccess describes a read or change of a sensitive place.

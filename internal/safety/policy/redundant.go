@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/safety/netguard"
-	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -89,21 +88,17 @@ type Tried struct {
 
 // Try reports for each rule whether it matches a call. It lists rules that protect trusted content only if they match.
 func (p Policy) Try(c *tool.Call, effects []tool.Effect) (out []Tried) {
+	all := subjects(p.Map, effects)
 	for _, r := range p.Rules {
-		one := Tried{Rule: r, Matches: r.matchesAny(p.Map, c, effects)}
-		if one.Matches || r.Scope != TrustedContent {
-			out = append(out, one)
+		matches := slices.ContainsFunc(all, func(s subject) bool {
+			if r.Action == tool.Allow {
+				return r.covers(p.Map, c, s)
+			}
+			return r.mayMatch(p.Map, c, s) != no
+		})
+		if matches || r.Scope != TrustedContent {
+			out = append(out, Tried{r, matches})
 		}
 	}
 	return out
-}
-
-// matchesAny reports whether the rule matches, or may match, one of the effects of a call.
-func (r Rule) matchesAny(m places.Map, c *tool.Call, effects []tool.Effect) bool {
-	return slices.ContainsFunc(subjects(m, effects), func(s subject) bool {
-		if r.Action == tool.Allow {
-			return r.covers(m, c, s)
-		}
-		return r.mayMatch(m, c, s) != no
-	})
 }

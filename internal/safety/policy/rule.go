@@ -331,7 +331,7 @@ func (r Rule) mayRunFile(m places.Map, c *tool.Call, s subject) match {
 	named, result := r.command.words[0], no
 	for _, argv := range runs {
 		spelled := append([]string{named.text}, argv[1:]...)
-		if r.command.beginsWith(spelled) || matchWildcard(r.command.text, strings.Join(spelled, " ")) {
+		if r.command.beginsWith(spelled) || text.Wild(r.command.text, strings.Join(spelled, " ")) {
 			result = max(result, named.isFile(m, argv[0], cmp.Or(c.Cwd, m.Root), s.moved))
 		}
 	}

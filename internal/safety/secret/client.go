@@ -72,10 +72,7 @@ func (s *scanner) flag(i int) (Found, bool) {
 // optional examines the text after --password.
 func (s *scanner) optional(end int, name string, k kind) (Found, bool) {
 	v := value{name: name, lead: "--", sign: '=', kind: k, tight: true}
-	j := end
-	for j-end < 32 && (s.at(j) == ' ' || s.at(j) == '\t') {
-		j++
-	}
+	j := s.pastBlanks(end, end+32)
 	if c := s.at(j); c == '"' || c == '\'' {
 		v.quote = s.text[j : j+1]
 	} else if c == '-' || c == '|' || c == '[' || c == '=' {
@@ -155,9 +152,7 @@ func (s *scanner) given(from, end int, name, form string) (Found, bool) {
 	case c == '=' && len(option) > 1:
 		at++
 	default:
-		for at = end; at-end < 8 && (s.at(at) == ' ' || s.at(at) == '\t'); at++ {
-		}
-		if at == end {
+		if at = s.pastBlanks(end, end+8); at == end {
 			return Found{}, false
 		}
 	}
@@ -239,8 +234,7 @@ func (s *scanner) htpasswd(i, at int, prints bool) (Found, bool) {
 		left = 2
 	}
 	for range 8 {
-		for from := at; at-from < 8 && (s.at(at) == ' ' || s.at(at) == '\t'); at++ {
-		}
+		at = s.pastBlanks(at, at+8)
 		begin, end, ok := s.argumentWord(at)
 		if !ok {
 			return Found{}, false

@@ -144,9 +144,7 @@ func (s *scanner) nextLine(i, at int) (from int, end string) {
 	if s.at(at) != '\n' {
 		return i, ""
 	}
-	for from = at + 1; from-at < 64 && (s.at(from) == ' ' || s.at(from) == '\t'); from++ {
-	}
-	return from, "\n"
+	return s.pastBlanks(at+1, at+64), "\n"
 }
 
 // converted reads a call that only converts a literal: []byte("...), String::from("...), Some("...), pack "...

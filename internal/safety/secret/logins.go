@@ -15,9 +15,7 @@ func logins() (out []shape) {
 // logged examines the arguments of a call that makes a login, which must all be literals.
 func (s *scanner) logged(from int) (Found, bool) {
 	for n := 0; n < 4; n++ {
-		for at := from; from-at < 64 && isSpace(s.at(from)); {
-			from++
-		}
+		from = s.pastSpace(from, from+64)
 		if c := s.at(from); c != '"' && c != '\'' {
 			return Found{}, false
 		}
@@ -25,10 +23,7 @@ func (s *scanner) logged(from int) (Found, bool) {
 		if !ok {
 			return Found{}, false
 		}
-		from = end + 1
-		for at := from; from-at < 64 && isSpace(s.at(from)); {
-			from++
-		}
+		from = s.pastSpace(end+1, end+1+64)
 		switch s.at(from) {
 		case ',':
 			from++

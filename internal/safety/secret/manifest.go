@@ -30,10 +30,7 @@ func (s *scanner) manifest(i int) (Found, bool) {
 	name := strings.TrimRight(strings.TrimRight(line, "\"' "), "\\")
 	for _, data := range []string{"stringData", "data"} {
 		if s.data.name == "" && strings.HasSuffix(name, data) && !isAlnum((" " + name)[len(name)-len(data)]) && s.ofSecret(i) {
-			at := i + 1
-			for ; at-i < 16 && isSpace(s.at(at)); at++ {
-			}
-			s.data = mapping{data, indent, s.at(at) == '{'}
+			s.data = mapping{data, indent, s.at(s.pastSpace(i+1, i+16)) == '{'}
 			return Found{}, false
 		}
 	}

@@ -135,7 +135,10 @@ const nearEnd = 128
 func (s *scanner) look(at int) stretch {
 	out := stretch{at: at, end: min(len(s.text), at+64)}
 	begin, signs := s.classify(s.text[at:out.end])
-	last := s.kindAt(at - 1)
+	last := uint8(dull)
+	if at > 0 {
+		last = s.kind[s.text[at-1]]
+	}
 	if last == inWord {
 		begin &^= 1
 	}
@@ -210,14 +213,6 @@ func (f *finder) half(text string) (out uint64) {
 		out |= (b[t[0]] | b[t[1]]<<1 | b[t[2]]<<2 | b[t[3]]<<3 | b[t[4]]<<4 | b[t[5]]<<5 | b[t[6]]<<6 | b[t[7]]<<7) << n
 	}
 	return out
-}
-
-// kindAt returns the kind of the byte at i, dull before the text.
-func (s *scanner) kindAt(i int) uint8 {
-	if i < 0 {
-		return dull
-	}
-	return s.kind[s.text[i]]
 }
 
 // may is a fast check of a byte outside of words.
@@ -384,6 +379,22 @@ func (s *scanner) span(i int, c class, limit int) int {
 		s.short = true
 	}
 	return end
+}
+
+// pastBlanks returns the end of the spaces and tabs at i, at most end.
+func (s *scanner) pastBlanks(i, end int) int {
+	for i < end && (s.at(i) == ' ' || s.at(i) == '\t') {
+		i++
+	}
+	return i
+}
+
+// pastSpace is like pastBlanks, with line breaks.
+func (s *scanner) pastSpace(i, end int) int {
+	for i < end && isSpace(s.at(i)) {
+		i++
+	}
+	return i
 }
 
 // before returns up to n bytes before i, as far as reading back is allowed.

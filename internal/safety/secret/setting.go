@@ -48,8 +48,8 @@ func (s *scanner) setting(i int) (Found, bool) {
 		return Found{}, false
 	}
 	if s.text[i] == '=' && (strings.EqualFold(key, "string") || key == "str") {
-		if declared := s.declaredBefore(i); declared != "" {
-			key, lead = declared, ""
+		if m := declared.FindStringSubmatch(s.before(i, longestName)); m != nil {
+			key, lead = m[1], ""
 		}
 	}
 	switch {
@@ -129,14 +129,6 @@ func (s *scanner) namedAfter(i int) string {
 // Const Key As String =.
 var declared = regexp.MustCompile(`\b(\w+)(?:\s*:\s*&?(?:'static\s+)?|\s+As\s+)(?i:str|string)\s*$`)
 
-// declaredBefore returns the name that is declared before the sign at i; empty means none.
-func (s *scanner) declaredBefore(i int) string {
-	if m := declared.FindStringSubmatch(s.before(i, longestName)); m != nil {
-		return m[1]
-	}
-	return ""
-}
-
 // argued examines the comma after a name that begins the arguments of a call, a tuple or a list. The value is the
 // next literal: define('DB_PASSWORD', '...'), {password, "..."}.
 func (s *scanner) argued(i int) (Found, bool) {
@@ -153,10 +145,7 @@ func (s *scanner) argued(i int) (Found, bool) {
 		bare && call[len(call)-1] != '{' && !strings.HasSuffix(call, "-define(") {
 		return Found{}, false
 	}
-	v := value{name: key, sign: ':', kind: kindOf(key, false), code: true, from: i + 1}
-	for v.from-i < 32 && isSpace(s.at(v.from)) {
-		v.from++
-	}
+	v := value{name: key, sign: ':', kind: kindOf(key, false), code: true, from: s.pastSpace(i+1, i+32)}
 	if v.kind == ordinary {
 		return Found{}, false
 	}
@@ -243,10 +232,7 @@ func (s *scanner) element(i int) (Found, bool) {
 		if m == nil || kindOf(m[1], false) == ordinary {
 			continue
 		}
-		from, closing := i+1, "</"
-		for from-i < 64 && isSpace(s.at(from)) {
-			from++
-		}
+		from, closing := s.pastSpace(i+1, i+64), "</"
 		if s.has(from, cdata) {
 			from, closing = from+len(cdata), "]]>"
 		}
@@ -254,10 +240,7 @@ func (s *scanner) element(i int) (Found, bool) {
 		if closing == "]]>" {
 			end -= len(s.text[from:end]) - len(strings.TrimSuffix(s.text[from:end], "]]"))
 		}
-		after := end
-		for after-end < 64 && isSpace(s.at(after)) {
-			after++
-		}
+		after := s.pastSpace(end, end+64)
 		if !s.has(after, closing) {
 			return Found{}, false
 		}
@@ -430,10 +413,7 @@ func (s *scanner) operator(i int, v *value) bool {
 		v.code = true
 		i++
 	}
-	j := i
-	for j-i < 32 && (s.at(j) == ' ' || s.at(j) == '\t') {
-		j++
-	}
+	j := s.pastBlanks(i, i+32)
 	v.tight = i == j
 	if v.environment() {
 		v.from, v.quote = s.quoted(j)
@@ -587,9 +567,7 @@ func (s *scanner) wordAlone(v *value) bool {
 	if v.lead != "" && strings.IndexByte(`"'`, v.lead[len(v.lead)-1]) >= 0 && s.at(i) == v.lead[len(v.lead)-1] {
 		i++ // all of an entry in quotes
 	}
-	for i-v.end < 32 && (s.at(i) == ' ' || s.at(i) == '\t') {
-		i++
-	}
+	i = s.pastBlanks(i, v.end+32)
 	return s.atEnd(i) || s.text[i] == '\n' || s.text[i] == '\r'
 }
 

@@ -220,9 +220,7 @@ func (s *scanner) run(i int, c class, last bool) int {
 // netrc looks for the password of a machine after the words machine NAME login USER, on one line or on several.
 // See the manual of netrc(5).
 func (s *scanner) netrc(i, from int) (Found, bool) {
-	for from-i < 64 && isSpace(s.at(from)) {
-		from++
-	}
+	from = s.pastSpace(from, i+64)
 	words := strings.Fields(s.before(i, 300))
 	n := len(words)
 	if n >= 2 && slices.Contains(s.command(i), "nmcli") {

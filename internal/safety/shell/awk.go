@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// awk judges the program text.
+// awk judges the program text. If a slash could be either a division or the start of an expression, it is not proven.
 func (c *call) awk(p parsed) {
 	c.prefix, c.v.noRule = nil, true
 	if len(p.operands) == 0 || !p.operands[0].known {
@@ -13,8 +13,11 @@ func (c *call) awk(p parsed) {
 		return
 	}
 	text := p.operands[0].text
-	if why := awkProgram(text); why != "" {
-		c.v.full(why)
+	for a := (awkReader{text: text, last: ";"}); a.at < len(text); {
+		if why := a.token(); why != "" {
+			c.v.full(why)
+			break
+		}
 	}
 	if strings.Contains(text, "ARGV") {
 		c.v.full("awk can read any file through ARGV")
@@ -24,18 +27,6 @@ func (c *call) awk(p parsed) {
 			c.v.full("gawk opens a connection for names under /inet")
 		}
 	}
-}
-
-// awkProgram returns the reason why a program is not proven to only read and print, or nothing. If a slash could be
-// either a division or the start of an expression, it is not proven.
-func awkProgram(text string) string {
-	a := &awkReader{text: text, last: ";"}
-	for a.at < len(a.text) {
-		if why := a.token(); why != "" {
-			return why
-		}
-	}
-	return ""
 }
 
 type awkReader struct {
@@ -58,31 +49,15 @@ func (a *awkReader) token() string {
 			a.at++
 		}
 	case c == '"':
-		return a.quoted()
+		return a.literal('"')
 	case c == '/':
 		return a.slash()
-	case c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '.':
+	case inAwkName(c):
 		return a.name()
 	default:
 		return a.operator(c)
 	}
 	return ""
-}
-
-func (a *awkReader) quoted() string {
-	for a.at++; a.at < len(a.text); a.at++ {
-		switch a.text[a.at] {
-		case '\\':
-			a.at++
-		case '\n':
-			return awkOdd
-		case '"':
-			a.at++
-			a.last = `"`
-			return ""
-		}
-	}
-	return awkOdd
 }
 
 // slash distinguishes a regular expression from a division by the previous token.
@@ -98,17 +73,18 @@ func (a *awkReader) slash() string {
 		a.last):
 		return awkOdd
 	}
+	return a.literal('/')
+}
+
+// literal skips a string or a regular expression to its end.
+func (a *awkReader) literal(end byte) string {
 	for a.at++; a.at < len(a.text); a.at++ {
-		switch a.text[a.at] {
-		case '\\':
+		switch c := a.text[a.at]; {
+		case c == '\\':
 			a.at++
-		case '\n':
+		case c == '\n', c == '[' && end == '/' && !a.bracket():
 			return awkOdd
-		case '[':
-			if !a.bracket() {
-				return awkOdd
-			}
-		case '/':
+		case c == end:
 			a.at++
 			a.last = `"`
 			return ""
@@ -134,10 +110,12 @@ func (a *awkReader) bracket() bool {
 	return false
 }
 
+func inAwkName(c byte) bool {
+	return c == '_' || c == '.' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'
+}
+
 func operandName(last string) bool {
-	c := last[0]
-	isWord := c == '_' || c == '.' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'
-	return isWord && !slices.Contains([]string{
+	return inAwkName(last[0]) && !slices.Contains([]string{
 		"print", "printf", "return", "in", "do", "else", "while", "if", "for", "case", "BEGIN", "END", "BEGINFILE", "ENDFILE",
 		"length", "delete", "next", "nextfile", "exit", "continue", "break", "switch", "default",
 	}, last)
@@ -145,11 +123,7 @@ func operandName(last string) bool {
 
 func (a *awkReader) name() string {
 	from := a.at
-	for a.at < len(a.text) {
-		c := a.text[a.at]
-		if c != '_' && c != '.' && (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') {
-			break
-		}
+	for a.at < len(a.text) && inAwkName(a.text[a.at]) {
 		a.at++
 	}
 	a.last = a.text[from:a.at]

@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-const chmodMode = `^([ugoa]*[-+=][rwxX]+(,[ugoa]*[-+=][rwxX]+)*|0?[0-7]{3})$`
-
 // check applies checks that a row can't express.
 func (c *call) check(name string, p parsed) {
+	const chmodMode = `^([ugoa]*[-+=][rwxX]+(,[ugoa]*[-+=][rwxX]+)*|0?[0-7]{3})$`
 	switch name {
 	case "sed":
 		c.sed(p)
@@ -17,16 +16,44 @@ func (c *call) check(name string, p parsed) {
 		c.awk(p)
 	case "cp":
 		c.copies(p)
-	case "rm":
-		c.remove(p)
+	case "rm": // and rmdir, of single paths
+		c.need(p, 1)
+		for _, w := range p.operands {
+			for _, path := range c.j.places(w, c.s) {
+				if path == c.j.at.Root || slices.Contains(c.j.at.Also, path) {
+					c.v.full("it would remove the workspace")
+				}
+			}
+		}
 	case "chmod":
-		c.chmod(p)
+		c.need(p, 2)
+		if len(p.operands) > 0 {
+			if mode := p.operands[0]; !mode.known || !regexp.MustCompile(chmodMode).MatchString(mode.text) {
+				c.v.full("this mode is not judged")
+			}
+			c.writes(p.operands[1:])
+		}
 	case "dd":
 		c.dd()
 	case "date":
-		c.date(p)
-	case "tar":
-		c.tar(p)
+		for _, w := range p.operands {
+			if !w.one || !strings.HasPrefix(w.text, "+") { // it is not a format
+				c.v.full("date with a time sets the clock")
+			}
+		}
+	case "tar": // it accepts options without a dash in the first word
+		c.prefix, c.v.noRule = nil, true
+		if !p.has("-t", "--list") {
+			c.v.full("only listing by tar is judged")
+		}
+		for _, o := range p.options {
+			if strings.HasSuffix(o.kind, "path") && (!o.value.known || strings.Contains(o.value.text, ":")) {
+				c.v.full("tar connects to other machines for names with a colon")
+			}
+		}
+		if !p.has("-f", "--file") {
+			c.v.full("tar without a file may use a device")
+		}
 	case "ip":
 		c.ip()
 	case "grep":
@@ -34,13 +61,32 @@ func (c *call) check(name string, p parsed) {
 			c.j.read(literal("."), c.s, c.v)
 		}
 	case "jq":
-		c.jq(p)
+		for _, w := range p.operands[:min(1, len(p.operands))] {
+			if !w.known || strings.Contains(w.text, "import") || strings.Contains(w.text, "include") {
+				c.j.read(word{}, c.s, c.v) // a module
+			}
+		}
 	case "tac":
-		c.tac(p)
-	case "lsof":
-		c.lsof(p)
-	case "noat":
-		c.noAt(p)
+		c.need(p, 1)
+		for _, w := range p.operands {
+			if w.text == "-" || !w.known && !w.operand() || strings.HasPrefix(w.text, "/dev/") {
+				c.v.full("tac writes what it reads from a pipe to a temporary file")
+			}
+		}
+	case "lsof": // it looks up names by default, and those after an @ always
+		c.option("need:-n", p)
+		c.without(p, "@")
+		for _, o := range p.options {
+			if strings.Contains(o.value.text, "@") {
+				c.v.full("lsof looks up the host after @")
+			}
+		}
+	case "noat": // the program would read more options from @file
+		for _, w := range p.operands {
+			if strings.HasPrefix(w.text, "@") || !w.known && w.text == "" {
+				c.v.full(c.name + " takes options from files named with @")
+			}
+		}
 	case "gofmt":
 		if p.has("-w") {
 			c.need(p, 1)
@@ -121,28 +167,6 @@ func (c *call) copies(p parsed) {
 	}
 }
 
-// remove judges rm and rmdir of single paths.
-func (c *call) remove(p parsed) {
-	c.need(p, 1)
-	for _, w := range p.operands {
-		for _, path := range c.j.places(w, c.s) {
-			if path == c.j.at.Root || slices.Contains(c.j.at.Also, path) {
-				c.v.full("it would remove the workspace")
-			}
-		}
-	}
-}
-
-func (c *call) chmod(p parsed) {
-	c.need(p, 2)
-	if len(p.operands) > 0 {
-		if mode := p.operands[0]; !mode.known || !regexp.MustCompile(chmodMode).MatchString(mode.text) {
-			c.v.full("this mode is not judged")
-		}
-		c.writes(p.operands[1:])
-	}
-}
-
 // dd judges words like if=FILE.
 func (c *call) dd() {
 	for _, w := range c.args {
@@ -157,31 +181,6 @@ func (c *call) dd() {
 		default:
 			c.v.full("dd " + w.text + " is not known to be harmless")
 		}
-	}
-}
-
-// date judges an operand that is not a format: it sets the clock.
-func (c *call) date(p parsed) {
-	for _, w := range p.operands {
-		if !w.one || !strings.HasPrefix(w.text, "+") {
-			c.v.full("date with a time sets the clock")
-		}
-	}
-}
-
-// tar accepts options without a dash in the first word. An archive name with a colon is on another machine.
-func (c *call) tar(p parsed) {
-	c.prefix, c.v.noRule = nil, true
-	if !p.has("-t", "--list") {
-		c.v.full("only listing by tar is judged")
-	}
-	for _, o := range p.options {
-		if strings.HasSuffix(o.kind, "path") && (!o.value.known || strings.Contains(o.value.text, ":")) {
-			c.v.full("tar connects to other machines for names with a colon")
-		}
-	}
-	if !p.has("-f", "--file") {
-		c.v.full("tar without a file may use a device")
 	}
 }
 
@@ -202,44 +201,5 @@ func (c *call) ip() {
 	}
 	if shown == 0 {
 		c.v.full("ip lacks its operands")
-	}
-}
-
-// tac copies input that is not a file into a temporary one first.
-func (c *call) tac(p parsed) {
-	c.need(p, 1)
-	for _, w := range p.operands {
-		if w.text == "-" || !w.known && !w.operand() || strings.HasPrefix(w.text, "/dev/") {
-			c.v.full("tac writes what it reads from a pipe to a temporary file")
-		}
-	}
-}
-
-// lsof looks up names by default, and those after an @ always.
-func (c *call) lsof(p parsed) {
-	c.option("need:-n", p)
-	c.without(p, "@")
-	for _, o := range p.options {
-		if strings.Contains(o.value.text, "@") {
-			c.v.full("lsof looks up the host after @")
-		}
-	}
-}
-
-// jq can read modules.
-func (c *call) jq(p parsed) {
-	for _, w := range p.operands[:min(1, len(p.operands))] {
-		if !w.known || strings.Contains(w.text, "import") || strings.Contains(w.text, "include") {
-			c.j.read(word{}, c.s, c.v)
-		}
-	}
-}
-
-// noAt rejects @file, from which the program would read more options.
-func (c *call) noAt(p parsed) {
-	for _, w := range p.operands {
-		if strings.HasPrefix(w.text, "@") || !w.known && w.text == "" {
-			c.v.full(c.name + " takes options from files named with @")
-		}
 	}
 }

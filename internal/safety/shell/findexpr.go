@@ -13,11 +13,15 @@ func (c *call) find() {
 		args = args[1:]
 	}
 	var starts []word
-	for len(args) > 0 && !expression(args[0]) {
-		if !args[0].known && !args[0].operand() {
+	for len(args) > 0 {
+		w := args[0]
+		if w.known && (len(w.text) > 1 && w.text[0] == '-' || slices.Contains([]string{"(", ")", "!", ","}, w.text)) {
+			break // the expression begins
+		}
+		if !w.known && !w.operand() {
 			c.v.full("a word that can't be known could be an action of find")
 		}
-		starts, args = append(starts, args[0]), args[1:]
+		starts, args = append(starts, w), args[1:]
 	}
 	if len(starts) == 0 {
 		starts = []word{literal(".")}
@@ -26,10 +30,6 @@ func (c *call) find() {
 	for len(args) > 0 {
 		args = c.primary(args, starts)
 	}
-}
-
-func expression(w word) bool {
-	return w.known && (len(w.text) > 1 && w.text[0] == '-' || w.text == "(" || w.text == ")" || w.text == "!" || w.text == ",")
 }
 
 // primary judges one test or action and returns the rest.

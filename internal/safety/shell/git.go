@@ -18,12 +18,18 @@ func (c *call) git() {
 			}
 			return
 		case "-C":
-			c.gitFolder()
+			if len(c.args) == 0 || !c.args[0].known {
+				c.s.cwds = nil
+			} else {
+				c.s.cwds = resolve(c.s.cwds, c.args[0].text)
+			}
+			c.args = c.args[min(1, len(c.args)):]
 		case "-c":
-			if !c.gitSetting() {
+			if len(c.args) == 0 || !c.args[0].known || !GitOption(c.args[0].text) {
 				c.gitOdd(flag)
 				return
 			}
+			c.args = c.args[1:]
 		default:
 			c.gitOdd(flag)
 			return
@@ -37,25 +43,6 @@ func (c *call) git() {
 	name := c.args[0].text
 	c.args = c.args[1:]
 	c.subcommand(name)
-}
-
-// gitFolder applies git -C.
-func (c *call) gitFolder() {
-	if len(c.args) == 0 || !c.args[0].known {
-		c.s.cwds = nil
-	} else {
-		c.s.cwds = resolve(c.s.cwds, c.args[0].text)
-	}
-	c.args = c.args[min(1, len(c.args)):]
-}
-
-// gitSetting judges git -c. It reports whether the setting is harmless.
-func (c *call) gitSetting() bool {
-	if len(c.args) == 0 || !c.args[0].known || !GitOption(c.args[0].text) {
-		return false
-	}
-	c.args = c.args[1:]
-	return true
 }
 
 // gitOdd judges options before the command that change what git runs.
@@ -82,31 +69,18 @@ func (c *call) subcommand(name string) {
 	p := c.parse(r)
 	c.apply(r, p)
 	for _, o := range p.options {
-		if o.name == "--format" || o.name == "--pretty" {
-			c.gitFormat(o.value)
+		// A format may verify signatures, which runs a program.
+		if v := o.value; (o.name == "--format" || o.name == "--pretty") && v.one &&
+			(!v.known || strings.Contains(v.text, "%G") || strings.Contains(v.text, "signature")) {
+			c.v.full("this format can run a program")
 		}
 	}
-	for _, w := range p.operands {
-		c.gitOperand(w)
+	for _, w := range p.operands { // git diff also reads files outside the repository
+		if !w.known || strings.HasPrefix(w.text, "/") || slices.Contains(strings.Split(w.text, "/"), "..") {
+			c.j.read(w, c.s, c.v)
+		}
 	}
 	c.gitCheck(r.check, p)
-}
-
-// gitOperand records operands that may be files outside the repository: git diff also reads those.
-func (c *call) gitOperand(w word) {
-	if !w.known || strings.HasPrefix(w.text, "/") || slices.Contains(strings.Split(w.text, "/"), "..") {
-		c.j.read(w, c.s, c.v)
-	}
-}
-
-// gitFormat rejects formats that verify signatures, which runs a program.
-func (c *call) gitFormat(w word) {
-	if !w.one {
-		return // none was given
-	}
-	if !w.known || strings.Contains(w.text, "%G") || strings.Contains(w.text, "signature") {
-		c.v.full("this format can run a program")
-	}
 }
 
 // gitCheck applies checks that a row can't express.

@@ -49,16 +49,10 @@ func (c *call) inside(words []word) {
 		c.parallel(args)
 	default:
 		c.insideShell(name, args)
-		if known, _ := program(words[0].text); known == "" { // such as /opt/bin/xargs
-			(&call{j: c.j, s: c.s, v: &verdict{}, name: name, args: args}).elsewhere()
+		known, _ := program(words[0].text)
+		if _, _, carries := carriers(name); known == "" && !carries { // such as /opt/bin/xargs
+			(&call{j: c.j, s: c.s, v: &verdict{}, name: name, args: args}).wrapper()
 		}
-	}
-}
-
-// elsewhere examines what a wrapper outside of the system folders would run.
-func (c *call) elsewhere() {
-	if _, _, carries := carriers(c.name); !carries {
-		c.wrapper()
 	}
 }
 
@@ -116,7 +110,10 @@ func (c *call) insideShell(name string, args []word) {
 	}
 	if takes, operands, ok := carriers(name); ok {
 		args = skipOptions(args, takes)
-		for len(args) > 0 && args[0].known && isSetting(args[0].text) {
+		for len(args) > 0 && args[0].known { // settings of variables
+			if variable, _, sets := strings.Cut(args[0].text, "="); !sets || !variably(variable) {
+				break
+			}
 			args = args[1:]
 		}
 		if len(args) > operands {
@@ -310,11 +307,6 @@ func skipOptions(args []word, takes string) []word {
 		rest = rest[n:]
 	}
 	return rest
-}
-
-func isSetting(text string) bool {
-	name, _, ok := strings.Cut(text, "=")
-	return ok && variably(name)
 }
 
 // values returns the values of options, in any notation.

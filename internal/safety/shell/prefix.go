@@ -17,10 +17,14 @@ func prefixOf(name string, args []word) []string {
 	}
 	out := []string{name}
 	for len(out) <= depth {
-		if len(args) < len(out) || !args[len(out)-1].known || !subName(args[len(out)-1].text) {
+		if len(args) < len(out) {
 			return nil
 		}
-		out = append(out, args[len(out)-1].text)
+		sub := args[len(out)-1]
+		if !sub.known || !spelled(sub.text, lows, lows+numbers+":_-", 31) {
+			return nil
+		}
+		out = append(out, sub.text)
 		if depth == 1 && nests(name, out[1]) {
 			depth = 2
 		}

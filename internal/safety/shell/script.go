@@ -38,17 +38,13 @@ func (j *judge) script(text string, s scope, d dialects) {
 		s.posix = true
 		middle := len(j.segments)
 		j.parse(s, syntax.LangPOSIX)
-		j.forget(from, middle)
-	}
-}
-
-// forget drops results of the second parse of a text that equal those of the first.
-func (j *judge) forget(from, middle int) {
-	alike := func(a, b Segment) bool {
-		return a.Text == b.Text && a.Class == b.Class && slices.Equal(a.Argv, b.Argv) && slices.Equal(a.Effects, b.Effects)
-	}
-	if slices.EqualFunc(j.segments[from:middle], j.segments[middle:], alike) {
-		j.segments = j.segments[:middle]
+		// The second parse counts where its results differ from those of the first.
+		alike := func(a, b Segment) bool {
+			return a.Text == b.Text && a.Class == b.Class && slices.Equal(a.Argv, b.Argv) && slices.Equal(a.Effects, b.Effects)
+		}
+		if slices.EqualFunc(j.segments[from:middle], j.segments[middle:], alike) {
+			j.segments = j.segments[:middle]
+		}
 	}
 }
 

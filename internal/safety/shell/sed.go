@@ -28,8 +28,11 @@ func (c *call) sed(p parsed) {
 		}
 		scripts, files = []string{files[0].text}, files[1:]
 	}
-	if why := sedScript(strings.Join(scripts, "\n")); why != "" {
-		c.v.full(why)
+	for s := (sedReader{text: strings.Join(scripts, "\n")}); !s.end(); {
+		if why := s.command(); why != "" {
+			c.v.full(why)
+			break
+		}
 	}
 	if inPlace {
 		c.writes(files)
@@ -40,17 +43,6 @@ func (c *call) sed(p parsed) {
 		}
 	}
 	c.reads(files)
-}
-
-// sedScript returns the reason why a script is not proven to only print, or nothing.
-func sedScript(text string) string {
-	s := &sedReader{text: text}
-	for !s.end() {
-		if why := s.command(); why != "" {
-			return why
-		}
-	}
-	return ""
 }
 
 type sedReader struct {

@@ -233,7 +233,7 @@ func (j *judge) assignments(assigns []*syntax.Assign, s scope, v *verdict, reads
 // harmlessName reports whether a variable of that name can have any value: it has no meaning for shells and
 // programs.
 func harmlessName(name string) bool {
-	return lowName(name) && name != "histchars"
+	return spelled(name, lows, lows+numbers, 16) && name != "histchars"
 }
 
 // shellName reports whether a variable of that name can have any value in the shell only, which doesn't export

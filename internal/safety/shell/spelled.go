@@ -22,9 +22,8 @@ func digits(text string) bool { return spelled(text, numbers, numbers, 9) }
 func plain(text string) bool {
 	return spelled(text, letters+numbers, letters+numbers+"._+-", math.MaxInt)
 }
-func lowName(text string) bool  { return spelled(text, lows, lows+numbers, 16) }
+
 func variably(text string) bool { return spelled(text, letters+"_", letters+numbers+"_", math.MaxInt) }
-func subName(text string) bool  { return spelled(text, lows, lows+numbers+":_-", 31) }
 func counted(text string) bool  { return text == "0" || spelled(text, "123456789", numbers, 3) }
 
 // duration reports whether a text is a duration for sleep and timeout: 5, 0.5s.

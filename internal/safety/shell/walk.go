@@ -58,9 +58,7 @@ func (j *judge) stmt(st *syntax.Stmt, s scope) flow {
 		j.redirected(st, s)
 		out = same(s.cwds)
 	default:
-		if len(st.Redirs) > 0 {
-			j.redirected(st, s)
-		}
+		j.redirected(st, s)
 		out = j.compound(st.Cmd, s)
 	}
 	if st.Background {
@@ -100,8 +98,7 @@ func (j *judge) compound(cmd syntax.Command, s scope) flow {
 		}
 		return j.stmt(c.Stmt, s)
 	case *syntax.IfClause:
-		out := j.branches(c, s)
-		return same(out)
+		return same(j.branches(c, s))
 	case *syntax.WhileClause:
 		return j.loop(s, s.text(c), func() flow {
 			s.cwds = union2(j.list(c.Cond, s))
@@ -111,8 +108,11 @@ func (j *judge) compound(cmd syntax.Command, s scope) flow {
 		return j.forClause(c, s)
 	case *syntax.CaseClause:
 		return j.caseClause(c, s)
-	case *syntax.TestClause:
-		j.testClause(c, s)
+	case *syntax.TestClause: // numeric operators evaluate their operands, which can run commands
+		at := j.add(Segment{Text: s.text(c), Class: Read, Depth: s.depth})
+		v := verdict{}
+		j.testExpr(c.X, s, &v)
+		j.settle(at, v, nil)
 		return same(s.cwds)
 	}
 	return j.opaque(cmd, s)
@@ -265,14 +265,6 @@ func (j *judge) caseClause(c *syntax.CaseClause, s scope) flow {
 		out = union(out, union2(j.list(item.Stmts, s)))
 	}
 	return same(out)
-}
-
-// testClause judges [[ ]]. Numeric operators evaluate their operands, which can run commands.
-func (j *judge) testClause(c *syntax.TestClause, s scope) {
-	at := j.add(Segment{Text: s.text(c), Class: Read, Depth: s.depth})
-	v := verdict{}
-	j.testExpr(c.X, s, &v)
-	j.settle(at, v, nil)
 }
 
 func (j *judge) testExpr(x syntax.TestExpr, s scope, v *verdict) {

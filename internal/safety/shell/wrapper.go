@@ -14,7 +14,12 @@ func (c *call) wrapper() bool {
 	case "xargs":
 		c.xargs()
 	case "timeout":
-		c.timeout()
+		_, args := c.split(row{options: " -k: -s: -v --kill-after= --signal= --preserve-status --foreground --verbose "})
+		if len(args) < 2 || !args[0].known || !duration(args[0].text) {
+			c.v.full("this form of timeout is not judged")
+		} else {
+			c.under(args[1:])
+		}
 	case "find":
 		c.find()
 	case "git":
@@ -122,15 +127,6 @@ func (c *call) wrap(options string) {
 		c.v.full(c.name + " without a command is not judged")
 	}
 	c.under(args)
-}
-
-func (c *call) timeout() {
-	_, args := c.split(row{options: " -k: -s: -v --kill-after= --signal= --preserve-status --foreground --verbose "})
-	if len(args) < 2 || !args[0].known || !duration(args[0].text) {
-		c.v.full("this form of timeout is not judged")
-		return
-	}
-	c.under(args[1:])
 }
 
 func (c *call) env() {

@@ -65,10 +65,6 @@ type leafKey struct {
 	guess int
 }
 
-func newPrompt() prompt {
-	return prompt{said: map[string]Cause{}, calls: map[string]Cause{}, shown: map[string]bool{}, times: map[Cause]int{}}
-}
-
 // heard records what an event adds to the prompt, before the state does.
 func (p *prompt) heard(body event.Body, children map[string]string) {
 	switch b := body.(type) {

@@ -62,8 +62,9 @@ type Part struct {
 // NewRecorder returns the recorder of a session, before its first event.
 func NewRecorder(session string) *Recorder {
 	return &Recorder{
-		session: session, prompt: newPrompt(), names: map[string]string{}, children: map[string]string{},
+		session: session, names: map[string]string{}, children: map[string]string{},
 		returned: map[string][]Tally{}, groups: map[groupKey]*group{},
+		prompt: prompt{said: map[string]Cause{}, calls: map[string]Cause{}, shown: map[string]bool{}, times: map[Cause]int{}},
 	}
 }
 

@@ -69,7 +69,11 @@ func Explain(ctx context.Context, sessions store.Store, q Question, warn func(st
 	var tallies []Tally
 	var err error
 	if q.Session == "" {
-		tallies, err = Spent(ctx, sessions, Spending{Since: later(q.Since, q.Day)}, warn)
+		since := q.Since
+		if q.Day.After(since) {
+			since = q.Day
+		}
+		tallies, err = Spent(ctx, sessions, Spending{Since: since}, warn)
 	} else {
 		tallies, err = tree(ctx, sessions, q.Session, warn)
 	}
@@ -81,13 +85,6 @@ func Explain(ctx context.Context, sessions store.Store, q Question, warn func(st
 	})
 	rows, err := Group(tallies, q.By)
 	return Report{By: q.By, Rows: append([]Row{}, rows...), Total: Sum(tallies), Costliest: costliest(tallies)}, err
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // tree sums up a session and the sessions that worked for it. If the log of a child is gone, it uses the

@@ -67,10 +67,6 @@ func (c Chart) Check() error {
 	case len(c.Labels) > 0 && (c.Kind == Scatter || c.Kind == Histogram):
 		return fmt.Errorf("a %s has no labels", c.Kind)
 	}
-	return c.checkValues()
-}
-
-func (c Chart) checkValues() error {
 	n := len(c.Series[0].Values)
 	if len(c.Labels) > 0 && len(c.Labels) != n {
 		return fmt.Errorf("there are %d labels for the %d values of %s", len(c.Labels), n, c.name(0))

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // Diff shows a unified diff: its files as headings, then the lines with their numbers (those of the new file;
@@ -101,7 +103,12 @@ func diffRows(unified string, s Style) []row {
 		l = strings.TrimSuffix(l, end)
 		head, _, _ := strings.Cut(l, "\t")
 		d.path = Plain(head)
-		d.line(plainLine(l))
+		if signed(l) { // its sign moves no tab
+			l = l[:1] + Plain(l[1:])
+		} else {
+			l = Plain(l)
+		}
+		d.line(l)
 	}
 	d.change()
 	d.tell()
@@ -145,14 +152,6 @@ func lineEnd(lines []string) string {
 	return "\r"
 }
 
-// plainLine is Plain for a line of a diff; its sign moves no tab.
-func plainLine(l string) string {
-	if signed(l) {
-		return l[:1] + Plain(l[1:])
-	}
-	return Plain(l)
-}
-
 // signed reports whether a line begins like one of a file.
 func signed(l string) bool { return l != "" && strings.IndexByte("+- ", l[0]) >= 0 }
 
@@ -175,29 +174,6 @@ type numbered struct {
 	number int
 	text   string
 	code   line // text in the colours of its language
-}
-
-// hunk parses "@@ -1,2 +3,4 @@"; ok reports whether it is one.
-func hunk(l string) (old, oldCount, fresh, freshCount int, ok bool) {
-	fields := strings.Fields(l)
-	if len(fields) < 4 || fields[0] != "@@" || fields[3] != "@@" {
-		return 0, 0, 0, 0, false
-	}
-	old, oldCount, okOld := lineRange(fields[1], "-")
-	fresh, freshCount, okNew := lineRange(fields[2], "+")
-	return old, oldCount, fresh, freshCount, okOld && okNew
-}
-
-func lineRange(field, sign string) (start, count int, ok bool) {
-	rest, ok := strings.CutPrefix(field, sign)
-	first, second, two := strings.Cut(rest, ",")
-	start, err := strconv.Atoi(first)
-	count = 1
-	if two && err == nil {
-		count, err = strconv.Atoi(second)
-	}
-	const most = 1 << 40 // larger ones are not line numbers
-	return start, count, ok && err == nil && start >= 0 && count >= 0 && start < most && count < most
 }
 
 func (d *differ) line(l string) {
@@ -229,8 +205,8 @@ func (d *differ) line(l string) {
 func (d *differ) other(l string) {
 	d.tell()
 	how := look{faint: true}
-	if old, n, fresh, m, ok := hunk(l); ok {
-		d.old, d.oldLeft, d.fresh, d.freshLeft = old, n, fresh, m
+	if old, fresh, ok := text.Hunk(l); ok {
+		d.old, d.oldLeft, d.fresh, d.freshLeft = old.First, old.Count, fresh.First, fresh.Count
 		d.before, d.after = highlighter(d.style, d.language), highlighter(d.style, d.language)
 		how = look{color: d.style.pick(comment)}
 	} else {
@@ -310,7 +286,8 @@ func (d *differ) file(to string) {
 		title = name(from) + " → " + name(to)
 	}
 	d.from, d.held = "", nil
-	d.language = languageOf(cmp.Or(strings.TrimSuffix(name(to), "/dev/null"), name(from)))
+	at := cmp.Or(strings.TrimSuffix(name(to), "/dev/null"), name(from))
+	d.language = cmp.Or(strings.TrimPrefix(path.Ext(at), "."), path.Base(at)) // as lexerFile takes it
 	d.rows = append(d.rows, row{heads: true, text: line{{title, look{bold: true, color: d.style.pick(heading)}}}})
 }
 
@@ -329,14 +306,6 @@ func (d *differ) change() {
 		d.rows = append(d.rows, row{fresh: p.number, sign: "+", how: come, text: marked(p.code, after[i], d.style.tint(added))})
 	}
 	d.minus, d.plus = nil, nil
-}
-
-// languageOf returns the language of a file by its name, as lexerFile takes it.
-func languageOf(name string) string {
-	if ext := path.Ext(name); ext != "" {
-		return ext[1:]
-	}
-	return path.Base(name)
 }
 
 // add shows a line that is not of a file.

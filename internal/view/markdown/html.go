@@ -170,7 +170,17 @@ func (w *pageWriter) inline(n ast.Node, depth int) {
 	inner := func() { w.inlines(n, depth) }
 	switch n := n.(type) {
 	case *ast.Text:
-		w.run(n)
+		text := string(n.Segment.Value(w.src))
+		if !n.IsRaw() {
+			text = Plain(unescape(text))
+		}
+		w.text(text)
+		switch {
+		case n.HardLineBreak():
+			w.WriteString("<br>\n")
+		case n.SoftLineBreak():
+			w.WriteString("\n")
+		}
 	case *ast.String:
 		w.text(Plain(string(n.Value)))
 	case *ast.CodeSpan:
@@ -192,28 +202,17 @@ func (w *pageWriter) inline(n ast.Node, depth int) {
 		}
 		w.link(to, func() { w.text(Plain(string(n.Label(w.src)))) })
 	case *ast.Image:
-		w.inlineImage(n)
+		p := readPicture("![](" + address(n.Destination) + ")")
+		if p == nil {
+			p = &picture{}
+		}
+		w.image(p.media, p.data, strings.TrimRight("[image: "+w.painter().plainText(n), ": ")+"]")
 	case *ast.RawHTML:
 		w.rawHTML(n)
 	case *checkBox:
 		w.text(map[bool]string{true: "☑ ", false: "☐ "}[n.done])
 	default:
 		inner()
-	}
-}
-
-// run writes text, with the break of the line it ends.
-func (w *pageWriter) run(n *ast.Text) {
-	text := string(n.Segment.Value(w.src))
-	if !n.IsRaw() {
-		text = Plain(unescape(text))
-	}
-	w.text(text)
-	switch {
-	case n.HardLineBreak():
-		w.WriteString("<br>\n")
-	case n.SoftLineBreak():
-		w.WriteString("\n")
 	}
 }
 
@@ -228,20 +227,6 @@ func (w *pageWriter) link(to string, inner func()) {
 	inner()
 }
 
-func (w *pageWriter) inlineImage(n *ast.Image) {
-	alt := &writer{painter: &painter{src: w.src}}
-	alt.children(n, look{}, 0)
-	var name strings.Builder
-	for _, s := range alt.out {
-		name.WriteString(s.text)
-	}
-	p := readPicture("![](" + address(n.Destination) + ")")
-	if p == nil {
-		p = &picture{}
-	}
-	w.image(p.media, p.data, strings.TrimRight("[image: "+name.String(), ": ")+"]")
-}
-
 // image writes an image with its data, or its replacement text.
 func (w *pageWriter) image(media, data, name string) {
 	if data == "" {
@@ -254,17 +239,14 @@ func (w *pageWriter) image(media, data, name string) {
 
 // rawHTML writes a tag as text, except the one that breaks lines.
 func (w *pageWriter) rawHTML(n *ast.RawHTML) {
-	var b strings.Builder
-	for i := range n.Segments.Len() {
-		seg := n.Segments.At(i)
-		b.Write(seg.Value(w.src))
-	}
-	if strings.TrimRight(strings.ToLower(b.String()), " />\n") == "<br" {
+	text, breaks := w.painter().tag(n)
+	if breaks {
 		w.WriteString("<br>")
 		return
 	}
-	w.text(b.String())
+	w.text(text)
 }
 
-func (w *pageWriter) raw(n ast.Node) string   { return (&writer{painter: &painter{src: w.src}}).raw(n) }
-func (w *pageWriter) lines(n ast.Node) string { return (&painter{src: w.src}).lines(n) }
+func (w *pageWriter) painter() *painter       { return &painter{src: w.src} }
+func (w *pageWriter) raw(n ast.Node) string   { return (&writer{painter: w.painter()}).raw(n) }
+func (w *pageWriter) lines(n ast.Node) string { return w.painter().lines(n) }

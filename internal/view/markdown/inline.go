@@ -17,6 +17,25 @@ func (p *painter) inline(n ast.Node, l look) []span {
 	return w.out
 }
 
+// plainText returns the text in a node, without looks.
+func (p *painter) plainText(n ast.Node) string {
+	var b strings.Builder
+	for _, s := range p.inline(n, look{}) {
+		b.WriteString(s.text)
+	}
+	return b.String()
+}
+
+// tag returns HTML in a text as it was written, and whether it is the tag that breaks lines.
+func (p *painter) tag(n *ast.RawHTML) (text string, breaks bool) {
+	var b strings.Builder
+	for i := range n.Segments.Len() {
+		seg := n.Segments.At(i)
+		b.Write(seg.Value(p.src))
+	}
+	return b.String(), strings.TrimRight(strings.ToLower(b.String()), " />\n") == "<br"
+}
+
 // writer collects the text of one block.
 type writer struct {
 	*painter
@@ -63,7 +82,15 @@ func (w *writer) node(n ast.Node, l look, depth int) {
 		w.put(text, l)
 		w.mark("`", l)
 	case *ast.Emphasis:
-		w.emphasis(n, l, depth)
+		mark := "*"
+		if n.Level > 1 {
+			l.bold, mark = true, "**"
+		} else {
+			l.italic = true
+		}
+		w.mark(mark, l)
+		w.children(n, l, depth)
+		w.mark(mark, l)
 	case *struck:
 		l.strike = true
 		w.mark("~~", l)
@@ -105,18 +132,6 @@ func (w *writer) text(n *ast.Text, l look) {
 	w.put(text, l)
 }
 
-func (w *writer) emphasis(n *ast.Emphasis, l look, depth int) {
-	mark := "*"
-	if n.Level > 1 {
-		l.bold, mark = true, "**"
-	} else {
-		l.italic = true
-	}
-	w.mark(mark, l)
-	w.children(n, l, depth)
-	w.mark(mark, l)
-}
-
 // link shows the text and, if it differs, the address.
 func (w *writer) link(n *ast.Link, l look, depth int) {
 	text := l
@@ -137,13 +152,7 @@ func (w *writer) link(n *ast.Link, l look, depth int) {
 }
 
 func (w *writer) image(n *ast.Image, l look) {
-	alt := &writer{painter: w.painter}
-	alt.children(n, look{}, 0)
-	var text strings.Builder
-	for _, s := range alt.out {
-		text.WriteString(s.text)
-	}
-	w.put(strings.TrimRight("[image: "+text.String(), ": ")+"]", l)
+	w.put(strings.TrimRight("[image: "+w.plainText(n), ": ")+"]", l)
 	if url := address(n.Destination); url != "" && !strings.HasPrefix(url, "data:") {
 		w.put(" "+url, look{faint: true})
 	}
@@ -151,18 +160,13 @@ func (w *writer) image(n *ast.Image, l look) {
 
 // rawHTML shows a tag as it is, except the one that breaks lines.
 func (w *writer) rawHTML(n *ast.RawHTML, l look) {
-	var b strings.Builder
-	for i := range n.Segments.Len() {
-		seg := n.Segments.At(i)
-		b.Write(seg.Value(w.src))
-	}
-	text := strings.ReplaceAll(Plain(b.String()), "\n", " ")
-	if name := strings.TrimRight(strings.ToLower(text), " />"); name == "<br" {
+	text, breaks := w.tag(n)
+	if breaks {
 		w.put("\n", l)
 		return
 	}
 	l.faint = true
-	w.put(text, l)
+	w.put(strings.ReplaceAll(Plain(text), "\n", " "), l)
 }
 
 // raw returns the text within a node as it was written.

@@ -139,13 +139,6 @@ func lexerFile(language string) string {
 		return "javascript"
 	case "jsonc", "json5", "jsonl", "ndjson":
 		return "json"
-	}
-	return lexerFileToo(language)
-}
-
-// lexerFileToo is the second half of lexerFile.
-func lexerFileToo(language string) string {
-	switch language {
 	case "jsx", "react":
 		return "react"
 	case "kt", "kts":

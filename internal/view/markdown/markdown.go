@@ -26,8 +26,11 @@ func Render(text string, width int, s Style) string {
 	st := &Stream{Width: width, Style: s}
 	st.ready()
 	st.learn(text)
-	out := st.Write(text)
-	return join(out, st.Close())
+	out, rest := st.Write(text), st.Close()
+	if out != "" && rest != "" { // an empty text stands for no line
+		out += "\n"
+	}
+	return out + rest
 }
 
 // Code highlights code, line by line; nothing is wrapped or indented. Code in an unknown language stays as it
@@ -39,12 +42,4 @@ func Code(text, language string, s Style) string {
 		lines[i] = s.paint(h.line(l), false)
 	}
 	return strings.Join(lines, "\n")
-}
-
-// join puts settled lines together; an empty text stands for no line.
-func join(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + "\n" + b
 }

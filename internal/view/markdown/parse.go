@@ -2,7 +2,6 @@ package markdown
 
 import (
 	"bytes"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,10 +15,6 @@ import (
 // references are the addresses of links defined so far.
 type references struct {
 	by map[string]parser.Reference
-}
-
-func (r *references) clone() *references {
-	return &references{maps.Clone(r.by)}
 }
 
 // scope is the context for reading one block: it knows the references of all before.

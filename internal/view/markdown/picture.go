@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"slices"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
@@ -73,7 +74,7 @@ func readPicture(line string) *picture {
 	switch {
 	case strings.Contains(address, ")"), strings.Contains(title, ")") && !strings.HasPrefix(title, `"`): // the image ends before the line
 		return nil
-	case closed && found && pictureType("image/"+kind) && isBase64(data):
+	case closed && found && slices.Contains([]string{"png", "jpeg", "gif"}, kind) && isBase64(data):
 		p.media, p.data = "image/"+kind, data
 	}
 	p.title = strings.Trim(strings.TrimSpace(title), `"'`)
@@ -100,11 +101,6 @@ func (n *picture) about() string {
 		about += fmt.Sprintf(", %d x %d", size.Width, size.Height)
 	}
 	return about + fmt.Sprintf(", %d bytes", base64.StdEncoding.DecodedLen(len(n.data))-strings.Count(n.data, "="))
-}
-
-// pictureType reports whether pages may hold pictures of a kind.
-func pictureType(media string) bool {
-	return media == "image/png" || media == "image/jpeg" || media == "image/gif"
 }
 
 func isBase64(text string) bool {
@@ -151,11 +147,7 @@ func (n *picture) decode() image.Image {
 // halves draws an image in at most the given columns. Each cell shows two pixels, one above the other.
 func halves(img image.Image, columns int) []line {
 	b := img.Bounds()
-	w, h := min(b.Dx(), columns), 0
-	if h = max(1, b.Dy()*w/b.Dx()); h > 2*pictureRows {
-		h = 2 * pictureRows
-		w = max(1, b.Dx()*h/b.Dy())
-	}
+	w, h := sizeWithin(b, columns, 2*pictureRows)
 	at := func(x, y int) string {
 		if y >= h {
 			return ""

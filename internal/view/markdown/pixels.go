@@ -5,6 +5,16 @@ import (
 	"image/color"
 )
 
+// sizeWithin returns the size of an image of this form in at most so many columns and rows, without enlarging it.
+func sizeWithin(b image.Rectangle, columns, rows int) (w, h int) {
+	w = min(b.Dx(), columns)
+	if h = max(1, b.Dy()*w/b.Dx()); h > rows {
+		h = rows
+		w = max(1, b.Dx()*h/b.Dy())
+	}
+	return w, h
+}
+
 // Shrink returns a part of an image as w by h pixels, each the [Mean] of the pixels that it covers. The part is
 // in the image and not empty, w and h are 1 or more; if the part has fewer pixels than that, some are repeated.
 func Shrink(img image.Image, part image.Rectangle, w, h int) *image.NRGBA {

@@ -24,28 +24,30 @@ type cleaner struct {
 }
 
 // write returns the text that is certain so far; only the beginning of a character is held back.
-func (c *cleaner) write(text string) string {
-	if c.held == "" && simple(text) {
-		c.advance(text)
-		return text
+func (c *cleaner) write(s string) string {
+	if c.held == "" && simple(s) {
+		c.advance(s)
+		return s
 	}
-	text, c.held = c.held+text, ""
+	s, c.held = c.held+s, ""
 	var b strings.Builder
-	b.Grow(len(text))
-	for i := 0; i < len(text); {
-		if text[i] == '\r' && i+1 == len(text) || !utf8.FullRuneInString(text[i:]) {
-			c.held = text[i:]
+	b.Grow(len(s))
+	for i := 0; i < len(s); {
+		if s[i] == '\r' && i+1 == len(s) || !utf8.FullRuneInString(s[i:]) {
+			c.held = s[i:]
 			break
 		}
-		r, size := utf8.DecodeRuneInString(text[i:])
+		r, size := utf8.DecodeRuneInString(s[i:])
 		switch {
-		case text[i] == '\r' && text[i+1] == '\n':
+		case s[i] == '\r' && s[i+1] == '\n':
 		case r == utf8.RuneError && size == 1:
-			c.put(&b, fmt.Sprintf(`\x%02x`, text[i]))
+			c.put(&b, fmt.Sprintf(`\x%02x`, s[i]))
 		case r == '\t':
 			c.put(&b, "    "[c.column%4:])
+		case text.Hidden.Has(r) && r != '\n':
+			c.put(&b, text.Spelled(r))
 		default:
-			c.put(&b, spell(r, text[i:i+size]))
+			c.put(&b, s[i:i+size])
 		}
 		i += size
 	}
@@ -82,12 +84,4 @@ func simple(text string) bool {
 		}
 	}
 	return true
-}
-
-// spell returns an invisible character in visible form; s is r itself.
-func spell(r rune, s string) string {
-	if r == '\n' || !text.Hidden.Has(r) {
-		return s
-	}
-	return text.Spelled(r)
 }

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -91,7 +92,7 @@ func (s *Stream) Tail() string {
 	look := *s
 	look.part = slices.Clip(s.part)
 	look.chunk = slices.Clip(s.chunk)
-	look.refs = s.refs.clone()
+	look.refs = &references{maps.Clone(s.refs.by)}
 	return look.finish()
 }
 

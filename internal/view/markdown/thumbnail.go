@@ -20,12 +20,7 @@ func Thumbnail(img image.Image, cols int) []byte {
 	if b.Empty() || cols < 1 {
 		return nil
 	}
-	w := min(b.Dx(), cols)
-	h := max(1, b.Dy()*w/b.Dx())
-	if h > 2*thumbnailRows {
-		h = 2 * thumbnailRows
-		w = max(1, b.Dx()*h/b.Dy())
-	}
+	w, h := sizeWithin(b, cols, 2*thumbnailRows)
 	for {
 		var out bytes.Buffer
 		encoder := png.Encoder{CompressionLevel: png.BestCompression}

@@ -1,11 +1,14 @@
 package transcript
 
 import (
+	"context"
 	"encoding/json"
+	"io"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // Content is the logged content of a span, without secrets and images. For a request to a model, it has only messages
@@ -153,4 +156,22 @@ func (x *otlpBuilder) content(span Span, a otlpValues) otlpValues {
 		a = a.text("gen_ai.tool.call.arguments", text.Cut(c.Arguments, mostContent)).text("gen_ai.tool.call.result", c.Result)
 	}
 	return a
+}
+
+// ImageData returns the data of an image, which may be a blob of its session; nil if it is gone or has more than most
+// bytes. Blobs may be nil.
+func ImageData(ctx context.Context, blobs tool.Blobs, p llm.Image, most int64) []byte {
+	if p.Data != nil || blobs == nil {
+		return p.Data
+	}
+	r, err := blobs.Get(ctx, p.Digest)
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err != nil || int64(len(data)) > most {
+		return nil
+	}
+	return data
 }

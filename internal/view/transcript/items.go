@@ -170,6 +170,14 @@ type Child struct {
 	Returned *event.Returned // nil while it works
 }
 
+// Last returns the last event about the child.
+func (c *Child) Last() event.Body {
+	if c.Returned != nil {
+		return *c.Returned
+	}
+	return c.Spawned
+}
+
 // Stop is the end of a run, with its usage.
 type Stop struct {
 	Seq     uint64

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/llm"
 )
@@ -59,8 +60,8 @@ type markdown struct {
 func (m *markdown) add(e event.Event, item Item) {
 	switch i := item.(type) {
 	case *Said:
-		if i.Seq == e.Seq { // otherwise it was written before
-			m.quote(map[bool]string{false: "User", true: "Steered"}[i.Steered], i.Parts)
+		if i.Seq == e.Seq && len(i.Parts) > 0 { // otherwise it was written before
+			fmt.Fprintf(m, "\n## %s\n\n%s\n", map[bool]string{false: "User", true: "Steered"}[i.Steered], strings.TrimSpace(shown(i.Parts)))
 		}
 	case *Reply:
 		if said := strings.TrimSpace(i.Text); said != "" && i.State == Whole {
@@ -108,12 +109,6 @@ func (m *markdown) note(e event.Event, n *Note) {
 	}
 }
 
-func (m *markdown) quote(who string, parts llm.Parts) {
-	if len(parts) > 0 {
-		fmt.Fprintf(m, "\n## %s\n\n%s\n", who, strings.TrimSpace(shown(parts)))
-	}
-}
-
 // shown returns the text of parts, with a line for each image.
 func shown(parts llm.Parts) string {
 	text := parts.Text()
@@ -140,24 +135,15 @@ func (m *markdown) ended(c *Call) {
 		of = " for " + c.Parent.Call.Name
 	}
 	fmt.Fprintf(m, "\n### %s%s: %s\n\n", c.Call.Name, of, cmp.Or(words.Failed(b), string(b.Outcome)))
-	m.fence("json", string(c.Call.Args))
-	text := shown(b.Parts)
-	if len(text) > maxShown {
-		text = strings.ToValidUTF8(text[:maxShown], "") + fmt.Sprintf("\n... %d bytes more", len(text)-maxShown)
+	fmt.Fprintln(m, text.Fenced("json", string(c.Call.Args)))
+	said := shown(b.Parts)
+	if len(said) > maxShown {
+		said = strings.ToValidUTF8(said[:maxShown], "") + fmt.Sprintf("\n... %d bytes more", len(said)-maxShown)
 	}
-	m.fence("", text)
+	fmt.Fprintln(m, text.Fenced("", said))
 	for _, f := range b.Files {
 		if f.Diff != "" {
-			m.fence("diff", f.Diff)
+			fmt.Fprintln(m, text.Fenced("diff", f.Diff))
 		}
 	}
-}
-
-// fence writes a code block, with a fence longer than any in the text.
-func (m *markdown) fence(lang, text string) {
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	fmt.Fprintf(m, "%s%s\n%s\n%s\n", fence, lang, strings.TrimRight(text, "\n"), fence)
 }

@@ -156,16 +156,23 @@ func (s *Spans) Apply(e event.Event) {
 	case event.Withdrawn:
 		s.withdrawn(b)
 	case event.Claimed:
-		s.claimed(e)
+		// The previous driver left these unfinished. Waits for a person, children and jobs continue.
+		s.endAll(e.Time, spanLost, SpanModel, SpanPause, SpanCall, SpanStep)
 	case event.Stopped:
-		s.stopped(e, string(b.Reason))
+		s.endAll(e.Time, spanLost, SpanModel, SpanPause)
+		s.end(key(SpanRun, ""), e.Time, string(b.Reason))
+		s.run = nil
 	case event.Asked, event.Routed, event.Replied, event.Failed:
 		s.asked(e)
 	case event.Judged, event.Waiting, event.Raised, event.Decided, event.Started, event.Ended:
 		s.called(e)
 	case event.Spawned:
 		call := b.Call[:max(0, strings.LastIndexByte(b.Call, '@'))]
-		s.setSession(s.begin(SpanChild, b.Child, b.Agent, e, s.open[key(SpanCall, call)]), b.Child)
+		span := s.begin(SpanChild, b.Child, b.Agent, e, s.open[key(SpanCall, call)])
+		span.Session = b.Child
+		if !slices.ContainsFunc(s.all, func(other *Span) bool { return other.ID == ChildSpan(b.Child) }) { // it has not worked before
+			span.ID = ChildSpan(b.Child)
+		}
 	case event.Returned:
 		s.childReturned(e, b)
 	case event.Finished:
@@ -178,14 +185,6 @@ func (s *Spans) Apply(e event.Event) {
 		if span := s.end(key(SpanStep, b.Step), e.Time, string(b.Outcome)); span != nil {
 			span.Cost, span.Class = b.Cost, string(b.Class)
 		}
-	}
-}
-
-// setSession records the session of a span. The span's id is [ChildSpan], unless the session has worked before.
-func (s *Spans) setSession(span *Span, session string) {
-	span.Session = session
-	if !slices.ContainsFunc(s.all, func(other *Span) bool { return other.ID == ChildSpan(session) }) {
-		span.ID = ChildSpan(session)
 	}
 }
 
@@ -248,17 +247,6 @@ func (s *Spans) withdrawn(b event.Withdrawn) {
 	}
 }
 
-// claimed ends the spans that the previous driver left unfinished. Waits for a person, children and jobs continue.
-func (s *Spans) claimed(e event.Event) {
-	s.endAll(e.Time, spanLost, SpanModel, SpanPause, SpanCall, SpanStep)
-}
-
-func (s *Spans) stopped(e event.Event, reason string) {
-	s.endAll(e.Time, spanLost, SpanModel, SpanPause)
-	s.end(key(SpanRun, ""), e.Time, reason)
-	s.run = nil
-}
-
 func (s *Spans) asked(e event.Event) {
 	model := key(SpanModel, "")
 	switch b := e.Body.(type) {
@@ -315,7 +303,11 @@ func (s *Spans) called(e event.Event) {
 	case event.Waiting:
 		s.begin(SpanWait, b.Call, s.tools[b.Call], e, nil)
 	case event.Raised:
-		s.begin(SpanWait, b.ID, b.Tool, e, s.asking(b))
+		asking := s.open[key(SpanCall, b.Call)]
+		if b.Child != "" {
+			asking = s.open[key(SpanChild, b.Child)]
+		}
+		s.begin(SpanWait, b.ID, b.Tool, e, asking)
 	case event.Decided:
 		outcome := "denied"
 		if b.Allow {
@@ -374,14 +366,6 @@ func (s *Spans) finished(e event.Event, b event.Finished) {
 		outcome = "failed"
 	}
 	s.end(key(SpanJob, b.Job), e.Time, outcome)
-}
-
-// asking returns the span that asks a question: of a child, or of a call.
-func (s *Spans) asking(b event.Raised) *Span {
-	if b.Child != "" {
-		return s.open[key(SpanChild, b.Child)]
-	}
-	return s.open[key(SpanCall, b.Call)]
 }
 
 // TraceOf reads the trace of a session and its agents from their logs. Agents whose logs are gone are left out.

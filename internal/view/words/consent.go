@@ -35,6 +35,18 @@ func Asked(c llm.Call) (command, others string) {
 	return text.VisibleLines(command), others
 }
 
+// AskedLines returns the same as a list: the command behind a dollar sign, and the other arguments.
+func AskedLines(c llm.Call) (list []string) {
+	command, others := Asked(c)
+	if command != "" {
+		list = append(list, "$ "+command)
+	}
+	if others != "" {
+		list = append(list, others)
+	}
+	return list
+}
+
 // plainJSON writes arguments sorted, with no more escapes than JSON needs.
 func plainJSON(args map[string]any, indent string) string {
 	var b bytes.Buffer
@@ -69,8 +81,12 @@ func Effects(effects []tool.Effect, previewed bool) []string {
 				out = append(out, "starts in "+text.Visible(e.Dir))
 			}
 			for line := range strings.Lines(e.Vars) {
-				if !strings.HasPrefix(line, "OLDPWD=") { // any cd sets it
-					out = append(out, exported(strings.TrimSuffix(line, "\n")))
+				switch line = strings.TrimSuffix(line, "\n"); {
+				case strings.HasPrefix(line, "OLDPWD="): // any cd sets it
+				case strings.Contains(line, "="):
+					out = append(out, "has the variable "+OneLine(text.Visible(line), maxExported))
+				default:
+					out = append(out, "has no variable "+text.Visible(line))
 				}
 			}
 		case e.Kind == tool.Keep:
@@ -87,14 +103,6 @@ const mostRead = 64 << 10
 
 // maxExported is how many columns of a variable are shown.
 const maxExported = 200
-
-// exported describes a variable that a command gets from earlier ones, or lacks because of them.
-func exported(kv string) string {
-	if !strings.Contains(kv, "=") {
-		return "has no variable " + text.Visible(kv)
-	}
-	return "has the variable " + OneLine(text.Visible(kv), maxExported)
-}
 
 // Question returns the question of a call for the person, and the offered answers. Both are text by others; the
 // question is empty if the arguments hold none.

@@ -193,13 +193,7 @@ func whole(w event.Raised) (out []string) {
 	if w.Preview != "" {
 		out = append(out, w.Preview)
 	} else {
-		command, others := Asked(llm.Call{Name: w.Tool, Args: w.Args})
-		if command != "" {
-			out = append(out, "$ "+command)
-		}
-		if others != "" {
-			out = append(out, others)
-		}
+		out = AskedLines(llm.Call{Name: w.Tool, Args: w.Args})
 	}
 	return append(out, Effects(w.Effects, w.Preview != "")...)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/safety/secret"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -47,3 +48,7 @@ func Image(i llm.Image) string {
 	}
 	return s + "]"
 }
+
+// Hidden returns one of our messages without secrets, since it may repeat what was typed. Call it before
+// cutting the message, because a part of a secret is not recognised.
+func Hidden(message string) string { return new(secret.Finder).Hidden(message, "***") }

@@ -32,15 +32,30 @@ func Told(body event.Body) (told string, notice bool) {
 			return b.Text, false
 		}
 	case event.Routed:
-		return routed(b)
+		if b.From != "" {
+			return fmt.Sprintf("%s takes over from %s: %s", b.Route, b.From, b.Error), true
+		}
+		return fmt.Sprintf("%s answers, by the rule %s: %s", b.Route, b.Rule, b.Reason), false
 	case event.Failed:
 		if b.Retry == 0 && b.Limit > 0 && b.Cause.Policy() == llm.PolicyCompact {
 			return fmt.Sprintf("the model that is asked now takes %s tokens; the conversation is kept within that", text.Thousands(b.Limit)), true
 		}
 	case event.Healed:
-		return "the model refused the conversation (" + spaced(b.Cause) + "); it goes on without " + without(b.Level), true
+		without := "calls and results so far, which become text"
+		switch b.Level {
+		case loop.HealReasoning:
+			without = "the reasoning so far"
+		case loop.HealImages:
+			without = "the images so far"
+		}
+		return "the model refused the conversation (" + spaced(b.Cause) + "); it goes on without " + without, true
 	case event.Hooked:
-		return hooked(b)
+		switch {
+		case b.Action == tool.Deny:
+			return b.By + " says no: " + b.Reason, true
+		case b.Text != "":
+			return ToldModel(b.Text), false
+		}
 	case event.Switched:
 		return switched(b), false
 	case event.Judged:
@@ -62,16 +77,34 @@ func Told(body event.Body) (told string, notice bool) {
 	case event.Spawned:
 		return "agent " + cmp.Or(b.Name, Agent(b.Agent, b.Child)) + " started: " + b.Task, false
 	case event.Returned:
-		return returned(b), b.Reason != event.ReasonDone
+		how := Ending(b.Reason)
+		if b.Detail != "" {
+			how += ", " + b.Detail
+		}
+		return fmt.Sprintf("agent %s returned: %s · %s · %s", Agent("", b.Child), how, text.Count(b.Turns, "turn"), Cost(b.Cost, b.Unpriced)),
+			b.Reason != event.ReasonDone
 	case event.Paused:
 		until := b.Until.UTC().Format("2006-01-02 15:04 MST")
 		return "paused with all agents until " + until + ": " + cmp.Or(b.Message, spaced(b.Cause)), true
 	case event.Finished:
-		return finished(b), b.Exit == nil && !b.Kept
+		switch {
+		case b.Kept:
+			return fmt.Sprintf("keeps running after the session, in process %d: %s", b.PID, OneLine(b.Command, 100)), false
+		case b.Exit == nil:
+			return "job " + b.Job + " has ended: " + b.Error, true
+		}
+		return fmt.Sprintf("job %s has ended: exit code %d, after %.0f s", b.Job, *b.Exit, b.Seconds), false
 	case event.StepStarted:
-		return "step " + step(b), false
+		return strings.TrimSuffix("step "+b.Step+": "+b.Title, ": "), false
 	case event.StepEnded:
-		return stepEnded(b), b.Outcome != event.OutcomeOK
+		said := "step " + b.Step + ": " + string(b.Outcome)
+		if took := Took(b.Millis); took != "" {
+			said += " after " + took
+		}
+		if b.Error != "" {
+			said += ": " + b.Error
+		}
+		return said, b.Outcome != event.OutcomeOK
 	case event.Restored:
 		return restored(b), false
 	}
@@ -103,26 +136,6 @@ func became(files []string, what string) string {
 		return fmt.Sprintf("%s: %s and %d more", said, strings.Join(files[:most], ", "), n-most)
 	}
 	return said + ": " + strings.Join(files, ", ")
-}
-
-// step describes a step.
-func step(b event.StepStarted) string {
-	if b.Title == "" {
-		return b.Step
-	}
-	return b.Step + ": " + b.Title
-}
-
-// stepEnded says how a step has ended.
-func stepEnded(b event.StepEnded) string {
-	said := "step " + b.Step + ": " + string(b.Outcome)
-	if took := Took(b.Millis); took != "" {
-		said += " after " + took
-	}
-	if b.Error != "" {
-		said += ": " + b.Error
-	}
-	return said
 }
 
 // Returned returns the results of a workflow, one value a line; empty if none.
@@ -194,41 +207,6 @@ func Ending(reason event.Reason) string {
 	return cmp.Or(strings.ReplaceAll(string(reason), "_", " "), "broken off")
 }
 
-func returned(b event.Returned) string {
-	how := Ending(b.Reason)
-	if b.Detail != "" {
-		how += ", " + b.Detail
-	}
-	return fmt.Sprintf("agent %s returned: %s · %s · %s", Agent("", b.Child), how, text.Count(b.Turns, "turn"), Cost(b.Cost, b.Unpriced))
-}
-
-func finished(b event.Finished) string {
-	switch {
-	case b.Kept:
-		return fmt.Sprintf("keeps running after the session, in process %d: %s", b.PID, OneLine(b.Command, 100))
-	case b.Exit == nil:
-		return "job " + b.Job + " has ended: " + b.Error
-	}
-	return fmt.Sprintf("job %s has ended: exit code %d, after %.0f s", b.Job, *b.Exit, b.Seconds)
-}
-
-func routed(b event.Routed) (text string, notice bool) {
-	if b.From != "" {
-		return fmt.Sprintf("%s takes over from %s: %s", b.Route, b.From, b.Error), true
-	}
-	return fmt.Sprintf("%s answers, by the rule %s: %s", b.Route, b.Rule, b.Reason), false
-}
-
-func hooked(b event.Hooked) (text string, notice bool) {
-	switch {
-	case b.Action == tool.Deny:
-		return b.By + " says no: " + b.Reason, true
-	case b.Text != "":
-		return ToldModel(b.Text), false
-	}
-	return "", false
-}
-
 // ToldModel says that the model was told something, as one harmless line of at most about 200 cells.
 func ToldModel(text string) string { return "told the model: " + OneLine(text, 200) }
 
@@ -247,17 +225,6 @@ func switched(b event.Switched) string {
 		text += " at effort " + b.Effort
 	}
 	return text
-}
-
-// without names the parts that a healed conversation lacks.
-func without(level event.Healing) string {
-	switch level {
-	case loop.HealReasoning:
-		return "the reasoning so far"
-	case loop.HealImages:
-		return "the images so far"
-	}
-	return "calls and results so far, which become text"
 }
 
 // Wait gives the reason why the session pauses now, what comes next, and for how many seconds; zero if the event is
