@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -219,7 +218,7 @@ func (b blobs) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 			return nil, fmt.Errorf("get blob %q: %w", name, err)
 		}
 	}
-	return &checked{ReadCloser: from, sum: sha256.New(), name: name}, nil
+	return keep.CheckBlob(from, name), nil
 }
 
 // pieces reads a blob of the database, a piece at a time.
@@ -246,25 +245,6 @@ func (p *pieces) Read(into []byte) (int, error) {
 	n := copy(into, p.rest)
 	p.rest = p.rest[n:]
 	return n, nil
-}
-
-// errBlob says that a blob does not have the content its name promises.
-var errBlob = errors.New("blob is damaged: its content does not match its name")
-
-// checked compares what was read with the name at the end.
-type checked struct {
-	io.ReadCloser
-	sum  hash.Hash
-	name string
-}
-
-func (c *checked) Read(p []byte) (int, error) {
-	n, err := c.ReadCloser.Read(p)
-	c.sum.Write(p[:n])
-	if errors.Is(err, io.EOF) && keep.BlobName(c.sum.Sum(nil)) != c.name {
-		return n, fmt.Errorf("%s: %w", c.name, errBlob)
-	}
-	return n, err
 }
 
 // content is the content of a new blob: in memory, or in a temporary file if it is long.

@@ -3,8 +3,10 @@ package keep
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
+	"io"
 	"strconv"
 	"strings"
 )
@@ -73,3 +75,27 @@ func IsDigest(s string) bool { return len(s) == 64 && strings.Trim(s, "012345678
 
 // BlobName returns the name of a blob with this SHA-256; see [Blobs].
 func BlobName(sum []byte) string { return "sha256-" + hex.EncodeToString(sum) }
+
+// ErrBlob means that a blob does not have the content that its name promises.
+var ErrBlob = errors.New("blob is damaged: its content does not match its name")
+
+// CheckBlob compares the content of a blob with its name while it is read: if they differ, the last Read fails with
+// [ErrBlob] instead of reporting the end.
+func CheckBlob(from io.ReadCloser, name string) io.ReadCloser {
+	return &checkedBlob{from, sha256.New(), name}
+}
+
+type checkedBlob struct {
+	io.ReadCloser
+	sum  hash.Hash
+	name string
+}
+
+func (b *checkedBlob) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.sum.Write(p[:n])
+	if errors.Is(err, io.EOF) && BlobName(b.sum.Sum(nil)) != b.name {
+		return n, fmt.Errorf("%s: %w", b.name, ErrBlob)
+	}
+	return n, err
+}

@@ -279,8 +279,8 @@ func (l *Log) checkIndex() string {
 
 // checkBlobs reads the blobs that exist or should exist.
 func (l *Log) checkBlobs(ctx context.Context, r *Report, named map[string]bool) error {
-	there, err := l.store.fs().ReadDir(filepath.Join(l.dir, blobsName))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	there, err := l.store.names(filepath.Join(l.dir, blobsName))
+	if err != nil {
 		return err
 	}
 	for _, name := range there {
@@ -289,24 +289,19 @@ func (l *Log) checkBlobs(ctx context.Context, r *Report, named map[string]bool) 
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(named)) {
-		err := l.checkBlob(ctx, name)
+		content, err := l.Blobs().Get(ctx, name)
+		if err == nil {
+			_, err = io.Copy(io.Discard, keep.Reading(ctx, content)) // which compares the content with the name
+			err = errors.Join(err, content.Close())
+		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			r.Missing = append(r.Missing, name)
-		case errors.Is(err, errBlob):
+		case errors.Is(err, keep.ErrBlob):
 			r.Bad = append(r.Bad, name)
 		case err != nil:
 			return err
 		}
 	}
 	return nil
-}
-
-func (l *Log) checkBlob(ctx context.Context, name string) error {
-	r, err := l.Blobs().Get(ctx, name)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(io.Discard, keep.Reading(ctx, r))
-	return errors.Join(err, r.Close())
 }
