@@ -126,7 +126,10 @@ func (g gitLine) changing(ctx context.Context) (bashArgs, error) {
 		}
 		return line("git", "worktree", "remove", in.Path), nil
 	case "clone":
-		return g.clone()
+		if g.in.URL == "" {
+			return bashArgs{}, errors.New("a clone needs a url")
+		}
+		return reaching(line(given("git", "clone", when(g.in.Name != "", "--branch="+g.in.Name), g.in.URL, g.in.Path)...), g.in.URL), nil
 	case "pull":
 		return g.remote(ctx, line(given("git", "pull", "--ff-only", in.Remote, when(in.Remote != "", in.Name))...))
 	case "push":
@@ -150,13 +153,6 @@ func (g gitLine) commit() (bashArgs, error) {
 		out.Command = line(g.paths([]string{"git", "add"})...).Command + " && " + line(g.paths(append(argv, "--only"))...).Command
 	}
 	return out, nil
-}
-
-func (g gitLine) clone() (bashArgs, error) {
-	if g.in.URL == "" {
-		return bashArgs{}, errors.New("a clone needs a url")
-	}
-	return reaching(line(given("git", "clone", when(g.in.Name != "", "--branch="+g.in.Name), g.in.URL, g.in.Path)...), g.in.URL), nil
 }
 
 // push pushes a branch, never to a protected one, and never overwrites another person's push. It needs the
@@ -213,7 +209,7 @@ func (g gitLine) remote(ctx context.Context, out bashArgs) (bashArgs, error) {
 	if remote == "" {
 		remote = "origin"
 	}
-	if at := g.setting(ctx, `[remote "`+remote+`"]`, "url"); at != "" {
+	if at := gitSetting(g.read(ctx, "config"), (`[remote "` + remote + `"]`), "url"); at != "" {
 		remote = at
 	}
 	return reaching(out, remote), nil
@@ -248,11 +244,6 @@ func (g gitLine) midway(ctx context.Context) bool {
 		func(name string) bool {
 			return exists(ctx, g.call.Env, filepath.Join(dir, name))
 		})
-}
-
-// setting returns a value of the repository's own settings, without includes.
-func (g gitLine) setting(ctx context.Context, section, key string) string {
-	return gitSetting(g.read(ctx, "config"), section, key)
 }
 
 // gitSetting returns the last value in a file of git's settings; empty means none.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"time"
@@ -137,7 +136,7 @@ func facts(st *loop.State) compact.Facts {
 	var f compact.Facts
 	tests := regexp.MustCompile(testRun)
 	for _, path := range st.Work.Changed {
-		f.Changed = append(f.Changed, relativePath(st.Root, path))
+		f.Changed = append(f.Changed, text.Below(st.Root, path))
 	}
 	for _, ran := range st.Work.Ran {
 		run := compact.Run{Command: ran.Command, Detail: ran.Shown}
@@ -153,13 +152,6 @@ func facts(st *loop.State) compact.Facts {
 		}
 	}
 	return f
-}
-
-func relativePath(root, path string) string {
-	if rel, err := filepath.Rel(root, path); err == nil && root != "" && text.Inside(root, path) {
-		return rel
-	}
-	return path
 }
 
 // summary is a summary being written.
