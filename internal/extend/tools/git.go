@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -171,10 +172,7 @@ func (g gitLine) push(ctx context.Context) (bashArgs, error) {
 	if g.isProtected(name) {
 		return bashArgs{}, fmt.Errorf("%s is protected: push another branch, so that people can review it", name)
 	}
-	remote := g.in.Remote
-	if remote == "" {
-		remote = "origin"
-	}
+	remote := cmp.Or(g.in.Remote, "origin")
 	// Both sides are spelled out, so that no setting sends it elsewhere.
 	full := "refs/heads/" + name
 	out := line(given("git", "push", "--set-upstream", when(g.in.Force, "--force-with-lease"), remote, full+":"+full)...)
@@ -205,10 +203,7 @@ func (g gitLine) isProtected(name string) bool {
 
 // remote opens the network for the remote of the call.
 func (g gitLine) remote(ctx context.Context, out bashArgs) (bashArgs, error) {
-	remote := g.in.Remote
-	if remote == "" {
-		remote = "origin"
-	}
+	remote := cmp.Or(g.in.Remote, "origin")
 	if at := gitSetting(g.read(ctx, "config"), (`[remote "` + remote + `"]`), "url"); at != "" {
 		remote = at
 	}

@@ -300,11 +300,7 @@ func (nb *notebook) indent(at int) string {
 
 // lineItems splits a source in the form of notebooks: in lines, each with its end.
 func lineItems(source string) []string {
-	out := []string{}
-	for line := range strings.Lines(source) {
-		out = append(out, line)
-	}
-	return out
+	return slices.AppendSeq([]string{}, strings.Lines(source))
 }
 
 // cellOf returns the number, from 1, of the cell with an id. If cells have none, "cell-3" and "3" are the
