@@ -28,10 +28,10 @@ func askUser() tool.Tool {
 		}
 		return tool.Text("The person answers: " + c.Answer), nil
 	})
-	t.Effects = withArgs(func(_ context.Context, c *tool.Call, in askArgs) ([]tool.Effect, error) {
+	t.Effects = withArgs(func(_ context.Context, _ *tool.Call, in askArgs) ([]tool.Effect, error) {
 		return []tool.Effect{{Kind: tool.Question, Text: in.Question}}, nil
 	})
-	t.Preview = withArgs(func(_ context.Context, c *tool.Call, in askArgs) (string, error) {
+	t.Preview = withArgs(func(_ context.Context, _ *tool.Call, in askArgs) (string, error) {
 		lines := []string{in.Question}
 		for i, o := range in.Options[:min(len(in.Options), maxOptions)] {
 			lines = append(lines, fmt.Sprintf("%d. %s", i+1, o))

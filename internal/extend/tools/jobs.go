@@ -43,7 +43,7 @@ func jobs(sh *Shell) tool.Tool {
 }
 
 // jobsEffects: a job executes its input. Looking at jobs of the session, and ending them, touches nothing else.
-func jobsEffects(_ context.Context, c *tool.Call, in jobsArgs) ([]tool.Effect, error) {
+func jobsEffects(_ context.Context, _ *tool.Call, in jobsArgs) ([]tool.Effect, error) {
 	if in.Action != "feed" {
 		return []tool.Effect{}, nil
 	}
