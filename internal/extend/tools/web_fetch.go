@@ -36,7 +36,7 @@ func webFetch(cache *web.Cache) tool.Tool {
 	t := tool.New("web_fetch", webFetchDoc, func(ctx context.Context, c *tool.Call, in fetchArgs) (tool.Result, error) {
 		return runFetch(ctx, c, in, cache)
 	})
-	t.Effects = withArgs(func(_ context.Context, c *tool.Call, in fetchArgs) ([]tool.Effect, error) {
+	t.Effects = withArgs(func(_ context.Context, _ *tool.Call, in fetchArgs) ([]tool.Effect, error) {
 		u, err := web.Address(in.URL)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", tool.ErrInvalid, err)
