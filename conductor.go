@@ -182,21 +182,14 @@ func (c *Conductor) observe(ctx context.Context, e event.Event) error {
 	case event.Raised:
 		c.questions.askRaised(ctx, Asked(Question{Raised: b, Seq: e.Seq}))
 	case event.Claimed: // after a restart, steps wait for their old questions and don't raise them again
-		for _, q := range c.Session.Status().stepQuestions() {
-			c.questions.askRaised(ctx, Asked(q))
+		st := c.Session.Status()
+		for _, q := range st.Raised {
+			if st.Workflow != "" && q.Child == "" {
+				c.questions.askRaised(ctx, Asked(q))
+			}
 		}
 	}
 	return c.questions.failed()
-}
-
-// stepQuestions returns the open questions of a program's steps.
-func (st Status) stepQuestions() (own []Question) {
-	for _, q := range st.Raised {
-		if st.Workflow != "" && q.Child == "" {
-			own = append(own, q)
-		}
-	}
-	return own
 }
 
 func (c *Conductor) callSee(e event.Event) (err error) {

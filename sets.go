@@ -12,7 +12,6 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/safety/places"
-	"github.com/inspan/inspan/tool"
 )
 
 var errSetScope = errors.New("calls that are asked about together can be allowed once or denied")
@@ -60,18 +59,14 @@ func combine(all []Pending) Pending {
 	seen := map[string]bool{}
 	for _, p := range all {
 		for _, e := range p.Effects {
-			if key := effectKey(e); !seen[key] {
-				seen[key] = true
+			key, _ := json.Marshal(e) // an effect can always be encoded
+			if !seen[string(key)] {
+				seen[string(key)] = true
 				out.Effects = append(out.Effects, e)
 			}
 		}
 	}
 	return out
-}
-
-func effectKey(e tool.Effect) string {
-	raw, _ := json.Marshal(e) // an effect can always be encoded
-	return string(raw)
 }
 
 // Raised returns the event that raises the question in the parent session, without its ID and Child. If there is a Set,

@@ -42,7 +42,13 @@ func (w *Workflow) check(within int, formal Problems) error {
 		}
 	}
 	c.plain("name", w.Name)
-	c.limits()
+	l := c.w.Limits
+	c.amount("limits.cost", l.Cost, 0)
+	c.amount("limits.tokens", float64(l.Tokens), 0)
+	c.amount("limits.turns", float64(l.Turns), 0)
+	c.amount("limits.concurrency", float64(l.Concurrency), mostConcurrency)
+	c.amount("limits.agents", float64(l.Agents), mostAgents)
+	c.span("limits.time", l.Time, 0)
 	inputs := c.inputs()
 	switch {
 	case w.Script != "" && len(w.Steps)+len(w.Finally)+len(w.Returns) > 0:
@@ -58,7 +64,12 @@ func (w *Workflow) check(within int, formal Problems) error {
 			c.add(join(join("finally", s.ID), "id"), "a step of the workflow has this id", "call it something else")
 		}
 	}
-	c.returns(top)
+	s := &scope{up: top, types: c.types.outputs(c.w.Steps), steps: c.w.Steps}
+	for _, name := range sortedKeys(c.w.Returns) {
+		at := "returns." + name
+		c.named(at, name)
+		c.ref(at+".from", c.w.Returns[name].From, s)
+	}
 	if len(c.problems) == 0 {
 		return nil
 	}
@@ -122,16 +133,6 @@ type scope struct {
 	self  string // step of the list that refers, or has the one that does
 }
 
-func (c *checker) limits() {
-	l := c.w.Limits
-	c.amount("limits.cost", l.Cost, 0)
-	c.amount("limits.tokens", float64(l.Tokens), 0)
-	c.amount("limits.turns", float64(l.Turns), 0)
-	c.amount("limits.concurrency", float64(l.Concurrency), mostConcurrency)
-	c.amount("limits.agents", float64(l.Agents), mostAgents)
-	c.span("limits.time", l.Time, 0)
-}
-
 // amount checks a number that must be above 0 if given, and at most most; 0 means no maximum. In a workflow made in
 // Go, 0 means that it is not given.
 func (c *checker) amount(path string, n, most float64) {
@@ -176,15 +177,6 @@ func (c *checker) inputs() *Schema {
 		}
 	}
 	return all
-}
-
-func (c *checker) returns(top *scope) {
-	s := &scope{up: top, types: c.types.outputs(c.w.Steps), steps: c.w.Steps}
-	for _, name := range sortedKeys(c.w.Returns) {
-		at := "returns." + name
-		c.named(at, name)
-		c.ref(at+".from", c.w.Returns[name].From, s)
-	}
 }
 
 // level checks the steps of one list.

@@ -21,17 +21,11 @@ type piecework struct {
 
 // skip logs that the step is skipped.
 func (p piecework) skip(ctx context.Context, why string, passed bool) (any, end) {
-	return p.record(ctx, nil, true, func(context.Context) (event.StepEnded, error) {
-		return event.StepEnded{Outcome: event.OutcomeSkipped, Error: why, Result: passing(passed)}, nil
-	})
-}
-
-// passing marks the end of a step that was skipped by its own condition.
-func passing(passed bool) json.RawMessage {
-	if passed {
-		return json.RawMessage(`"` + passedOver + `"`)
+	skipped := event.StepEnded{Outcome: event.OutcomeSkipped, Error: why}
+	if passed { // by its own condition
+		skipped.Result = json.RawMessage(`"` + passedOver + `"`)
 	}
-	return nil
+	return p.record(ctx, nil, true, func(context.Context) (event.StepEnded, error) { return skipped, nil })
 }
 
 const passedOver = "when"

@@ -23,7 +23,8 @@ func (c *checker) schema(path string, s *Schema) bool {
 	}
 	raw, err := json.Marshal(s)
 	if err == nil {
-		err = tool.Tool{Name: "value", Schema: wrapped(raw)}.CheckSchema()
+		object := fmt.Appendf(nil, `{"type":"object","properties":{"value":%s}}`, raw) // with a value that fits the schema
+		err = tool.Tool{Name: "value", Schema: object}.CheckSchema()
 	}
 	if err == nil {
 		_, err = s.Resolve(nil) // CheckSchema passes over patterns that don't compile, as servers send such
@@ -70,11 +71,6 @@ func odd(s *Schema) (what, remedy string) {
 		}
 	}
 	return "", ""
-}
-
-// wrapped returns a schema of objects with a value that fits another schema.
-func wrapped(schema []byte) json.RawMessage {
-	return fmt.Appendf(nil, `{"type":"object","properties":{"value":%s}}`, schema)
 }
 
 // valid returns the reason why JSON does not fit a schema.

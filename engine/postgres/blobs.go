@@ -94,7 +94,11 @@ func (b blobs) upload(ctx context.Context, c *content) (object string, err error
 		return "", err
 	}
 	object = hex.EncodeToString(c.digest) + "-" + rand.Text()
-	if err := b.store.exec(ctx, "INSERT INTO loose_objects (object) VALUES ($1) ON CONFLICT DO NOTHING", object); err != nil {
+	err = b.store.try(ctx, func(ctx context.Context) error {
+		_, err := b.store.pool.Exec(ctx, "INSERT INTO loose_objects (object) VALUES ($1) ON CONFLICT DO NOTHING", object)
+		return err
+	})
+	if err != nil {
 		return "", err
 	}
 	return object, b.store.bucket.put(ctx, object, c)
@@ -151,9 +155,16 @@ func dropBlobs(ctx context.Context, tx pgx.Tx, digests [][]byte) error {
 }
 
 // Names lists the blobs, in no particular order.
-func (b blobs) Names(ctx context.Context) ([]string, error) {
-	const query = "SELECT $2 || encode(digest, 'hex') FROM session_blobs WHERE session = $1"
-	return many(ctx, b.store, pgx.RowTo[string], query, b.key, blobMark)
+func (b blobs) Names(ctx context.Context) (names []string, err error) {
+	err = b.store.try(ctx, func(ctx context.Context) error {
+		rows, err := b.store.pool.Query(ctx, "SELECT $2 || encode(digest, 'hex') FROM session_blobs WHERE session = $1", b.key, blobMark)
+		if err != nil {
+			return err
+		}
+		names, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	})
+	return names, err
 }
 
 // Remove removes a blob from the session for good. A missing one is not an error. The caller must know that
@@ -207,7 +218,7 @@ func (b blobs) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 			return nil, fmt.Errorf("get blob %q: %w", name, err)
 		}
 	}
-	return keep.BlobReader(from, name), nil
+	return keep.CheckBlob(from, name), nil
 }
 
 // pieces reads a blob of the database, a piece at a time.

@@ -102,3 +102,17 @@ func ProjectFolders(dir string) []string {
 	}
 	return out
 }
+
+// RemoveAll removes a folder with all its content, including read-only folders.
+func RemoveAll(dir string) error {
+	if os.RemoveAll(dir) == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700) // called before the folder is read
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}

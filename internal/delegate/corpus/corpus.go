@@ -86,7 +86,14 @@ type Set struct {
 
 // Tools returns the tools.
 func (s *Set) Tools() []tool.Tool {
-	return []tool.Tool{s.listTool(), s.grepTool(), s.readTool(), s.piecesTool(), s.askTool(), s.answerTool()}
+	return []tool.Tool{
+		s.listTool(),
+		over(s, "corpus_grep", grepDoc, runGrep),
+		over(s, "corpus_read", readDoc, runRead),
+		over(s, "corpus_pieces", piecesDoc, runPieces),
+		s.askTool(),
+		over(s, AnswerTool, answerDoc, runAnswer),
+	}
 }
 
 // Names returns the names of the tools.

@@ -81,8 +81,6 @@ type Evidence struct {
 	Decoding string `json:"decoding,omitempty"`
 }
 
-func (s *Set) answerTool() tool.Tool { return over(s, AnswerTool, answerDoc, runAnswer) }
-
 func runAnswer(ctx context.Context, r *reading, in answerArgs) (tool.Result, error) {
 	switch {
 	case in.Nothing && len(in.Evidence) > 0:

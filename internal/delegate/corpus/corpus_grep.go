@@ -28,8 +28,6 @@ type grepArgs struct {
 
 func (in grepArgs) corpus() string { return in.Corpus }
 
-func (s *Set) grepTool() tool.Tool { return over(s, "corpus_grep", grepDoc, runGrep) }
-
 // hit is a matching line. From and To are the place of Text.
 type hit struct {
 	Source string `json:"source"`

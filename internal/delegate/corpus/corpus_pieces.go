@@ -36,8 +36,6 @@ type piecesArgs struct {
 
 func (in piecesArgs) corpus() string { return in.Corpus }
 
-func (s *Set) piecesTool() tool.Tool { return over(s, "corpus_pieces", piecesDoc, runPieces) }
-
 // set is a list of pieces that were cut together, in the form of its blob.
 type set struct {
 	Corpus string  `json:"of_corpus"`

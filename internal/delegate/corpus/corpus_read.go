@@ -25,8 +25,6 @@ type readArgs struct {
 
 func (in readArgs) corpus() string { return in.Corpus }
 
-func (s *Set) readTool() tool.Tool { return over(s, "corpus_read", readDoc, runRead) }
-
 func runRead(ctx context.Context, r *reading, in readArgs) (tool.Result, error) {
 	i, err := r.find(in.Source)
 	if err != nil {

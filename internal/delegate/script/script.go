@@ -12,6 +12,7 @@ package script
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -34,19 +35,6 @@ type Limits struct {
 	Memory int           // bytes of its values (64 MB)
 	Busy   time.Duration // computing time, without waits for calls (20 s)
 	Calls  int           // calls in total (1,000)
-}
-
-func (l Limits) stated() Limits {
-	if l.Memory == 0 {
-		l.Memory = 64 << 20
-	}
-	if l.Busy == 0 {
-		l.Busy = 20 * time.Second
-	}
-	if l.Calls == 0 {
-		l.Calls = 1000
-	}
-	return l
 }
 
 // Script is a script to run.
@@ -125,7 +113,9 @@ type Engine struct {
 // Run runs a script to its end. The error is an [*Error] if the script has failed, [ErrHeld], or an error of
 // the engine; if ctx has ended, it is that of ctx.
 func (e Engine) Run(ctx context.Context, s Script) (value json.RawMessage, err error) {
-	s.Limits = s.Limits.stated()
+	s.Limits.Memory = cmp.Or(s.Limits.Memory, 64<<20)
+	s.Limits.Busy = cmp.Or(s.Limits.Busy, 20*time.Second)
+	s.Limits.Calls = cmp.Or(s.Limits.Calls, 1000)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := &run{Script: s, ctx: ctx, sent: make(chan []byte, s.Limits.Calls+1), lines: make(chan []byte), answers: make(chan settled), early: map[int]settled{}, next: 1, rests: -1}

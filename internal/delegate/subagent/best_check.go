@@ -38,10 +38,6 @@ type verdict struct {
 	score  *float64 // the number in the last line of its output; nil means there is none
 }
 
-func newCheck(command string) *check {
-	return &check{command: strings.TrimSpace(command)}
-}
-
 // instruction returns the child's instruction about the check.
 func (k *check) instruction() string {
 	return fmt.Sprintf("When your work is done, run this command with %s as your last step, at the top of the workspace, alone and exactly "+

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -246,10 +245,7 @@ const mostNamed = 30
 func files(root string, paths []string) string {
 	var names []string
 	for _, p := range paths[:min(len(paths), mostNamed)] {
-		if rel, err := filepath.Rel(root, p); err == nil && filepath.IsLocal(rel) {
-			p = rel
-		}
-		names = append(names, p)
+		names = append(names, text.Below(root, p))
 	}
 	if more := len(paths) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))

@@ -227,7 +227,7 @@ func (t *Team) order(in spawnArgs) (Order, error) {
 		}
 	}
 	if in.Reduce == reduceBest {
-		o.check = newCheck(in.Check)
+		o.check = &check{command: strings.TrimSpace(in.Check)}
 		o.Task += "\n\n" + o.check.instruction()
 	}
 	o.WithLimits = t.WithLimits

@@ -34,11 +34,6 @@ func claudeFields(own string) [][2]string {
 	return nil
 }
 
-// todoWords are the states of to-do items, ours first.
-func todoWords() [][2]string {
-	return [][2]string{{"open", "pending"}, {"doing", "in_progress"}, {"done", "completed"}}
-}
-
 // input returns the arguments of a call in the form of Claude Code.
 func input(c *tool.Call) (name string, in map[string]any, err error) {
 	in, err = decode[map[string]any](c.Args)
@@ -171,7 +166,7 @@ func todos(list any, from, to int) {
 		renamed(m, fields, from, to)
 		delete(m, "activeForm")
 		key := fields[1][to]
-		for _, w := range todoWords() {
+		for _, w := range [][2]string{{"open", "pending"}, {"doing", "in_progress"}, {"done", "completed"}} {
 			if m[key] == w[from] {
 				m[key] = w[to]
 				break

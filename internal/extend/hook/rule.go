@@ -41,7 +41,9 @@ func (c Config) ofLead(p tool.Point) bool {
 func fits(rule string, p tool.Point) bool {
 	name, pattern, has := strings.Cut(strings.TrimSpace(rule), "(")
 	pattern = strings.TrimSuffix(pattern, ")")
-	if !named(name, p.Call.Name) {
+	// A rule for a tool of Claude Code is one for ours. A rule for Edit is for all that change files.
+	own := p.Call.Name
+	if !slices.Contains(foreign.ClaudeNames(own), name) && (name != "Edit" || own != "write_file") {
 		return false
 	}
 	_, in, err := input(p.Call)
@@ -59,12 +61,6 @@ func fits(rule string, p tool.Point) bool {
 		return fetches(pattern, in["url"])
 	}
 	return true
-}
-
-// named reports whether a rule for a tool of Claude Code is one for ours. A rule
-// for Edit is for all that change files.
-func named(name, own string) bool {
-	return slices.Contains(foreign.ClaudeNames(own), name) || name == "Edit" && own == "write_file"
 }
 
 // runs reports whether a command line has a command that fits a pattern.

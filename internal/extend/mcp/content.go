@@ -78,7 +78,13 @@ func content(c sdk.Content) llm.Part {
 	case *sdk.AudioContent:
 		return llm.Text{Text: fmt.Sprintf("[audio, %s, %d bytes: not shown]", words.OneLine(c.MIMEType, 60), len(c.Data))}
 	case *sdk.ResourceLink:
-		return link(c)
+		text := "[resource " + words.OneLine(c.URI, 1000)
+		for _, more := range []string{c.Name, c.Description} {
+			if more = words.OneLine(more, 500); more != "" {
+				text += ": " + more
+			}
+		}
+		return llm.Text{Text: text + "]"}
 	case *sdk.EmbeddedResource:
 		return resource(c.Resource)
 	}
@@ -95,16 +101,6 @@ func image(kind string, data []byte) llm.Part {
 		return llm.Text{Text: fmt.Sprintf("[an image of %d bytes is left out: at most %d MiB are shown]", len(data), maxImage>>20)}
 	}
 	return llm.Image{MediaType: kind, Data: data}
-}
-
-func link(l *sdk.ResourceLink) llm.Part {
-	text := "[resource " + words.OneLine(l.URI, 1000)
-	for _, more := range []string{l.Name, l.Description} {
-		if more = words.OneLine(more, 500); more != "" {
-			text += ": " + more
-		}
-	}
-	return llm.Text{Text: text + "]"}
 }
 
 func resource(r *sdk.ResourceContents) llm.Part {

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -80,24 +81,18 @@ func (c *client) list(ctx context.Context) (*toolset, error) {
 		case len(tools) > maxTools:
 			return nil, fmt.Errorf("it has more than %d tools", maxTools)
 		case page.NextCursor == "":
-			return c.defined(tools, required)
+			set, err := define(c.server, tools)
+			if err != nil {
+				return nil, err
+			}
+			for i := range set.list {
+				set.list[i].task = required[set.list[i].name]
+			}
+			return set, nil
 		}
 		cursor = page.NextCursor
 	}
 	return nil, fmt.Errorf("its list of tools has more than %d pages", maxPages)
-}
-
-// defined returns the definitions of tools. Required names those that can only be called as tasks, which is not
-// part of the definition that a person approves.
-func (c *client) defined(tools []*sdk.Tool, required map[string]bool) (*toolset, error) {
-	set, err := define(c.server, tools)
-	if err != nil {
-		return nil, err
-	}
-	for i := range set.list {
-		set.list[i].task = required[set.list[i].name]
-	}
-	return set, nil
 }
 
 // define makes definitions of a server's tools from the fields that are used, ordered by name.
@@ -146,7 +141,7 @@ func define(server Server, tools []*sdk.Tool) (*toolset, error) {
 
 // spec describes a tool for the model. A schema that can't be used to check arguments becomes text.
 func spec(server string, t *sdk.Tool) llm.ToolSpec {
-	s := llm.ToolSpec{Name: toolName(server, t.Name), Description: describe(t)}
+	s := llm.ToolSpec{Name: toolName(server, t.Name), Description: text.Cut(text.VisibleLines(cmp.Or(strings.TrimSpace(t.Description), t.Title, t.Name)), maxDoc)}
 	schema, err := usable(s.Name, t.InputSchema)
 	if err != nil {
 		said, _ := json.Marshal(t.InputSchema) // it came as JSON
@@ -155,17 +150,6 @@ func spec(server string, t *sdk.Tool) llm.ToolSpec {
 	}
 	s.Schema = schema
 	return s
-}
-
-func describe(t *sdk.Tool) string {
-	s := strings.TrimSpace(t.Description)
-	if s == "" {
-		s = t.Title
-	}
-	if s == "" {
-		s = t.Name
-	}
-	return text.Cut(text.VisibleLines(s), maxDoc)
 }
 
 // toolName returns the model's name for a tool: mcp__SERVER__TOOL if that is unambiguous, and otherwise

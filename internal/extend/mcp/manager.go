@@ -92,7 +92,6 @@ type slot struct {
 	server  Server
 	state   State
 	why     string
-	since   time.Time
 	client  *client  // nil means it is not connected
 	tools   *toolset // as the server defines them now; nil means it is not connected
 	pin     *toolset // as they were agreed to; nil means they never were
@@ -153,7 +152,7 @@ func (m *Manager) prepare() bool {
 	m.news, m.starting = make(chan struct{}), make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
 	names := map[string]bool{}
 	for _, server := range m.Servers {
-		s := &slot{server: server.clone(), state: Connecting, since: time.Now(), silent: m.pins(server).silent(server, m.Env.Root)}
+		s := &slot{server: server.clone(), state: Connecting, silent: m.pins(server).silent(server, m.Env.Root)}
 		err := server.Check()
 		if err == nil && names[server.Name] {
 			err = errors.New("another server has this name")
@@ -181,7 +180,7 @@ func (m *Manager) wake(s *slot) {
 
 // begin starts keeping a server connected. The lock is held.
 func (m *Manager) begin(s *slot) {
-	s.kept, s.resting, s.state, s.why, s.since = true, false, Connecting, "", time.Now()
+	s.kept, s.resting, s.state, s.why = true, false, Connecting, ""
 	m.working.Go(func() {
 		m.keep(m.life, s)
 		m.mu.Lock()
@@ -319,7 +318,7 @@ func (m *Manager) note(s *slot, c *client, tools *toolset, took time.Duration) (
 	defer m.mu.Unlock()
 	c.latency = took
 	if s.client != c {
-		s.client, s.state, s.why, s.since = c, Ready, "", time.Now()
+		s.client, s.state, s.why = c, Ready, ""
 	}
 	s.tools = tools
 	if s.silent {
@@ -407,7 +406,7 @@ func (m *Manager) set(s *slot, state State, why string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s.client, s.tools = nil, nil
-	s.state, s.why, s.since = state, why, time.Now()
+	s.state, s.why = state, why
 	m.ring()
 }
 
@@ -423,7 +422,7 @@ func (m *Manager) again(s *slot) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s.restarts++
-	s.state, s.why, s.since = Connecting, "", time.Now()
+	s.state, s.why = Connecting, ""
 	m.ring()
 }
 

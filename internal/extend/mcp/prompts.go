@@ -35,7 +35,6 @@ type Resource struct {
 	URI       string // with {names} to be filled in if it is a template
 	Name, Doc string
 	Type      string // media type; may be empty
-	Template  bool
 }
 
 // Prompts lists the prompts of all connected servers, by server and name.
@@ -164,22 +163,19 @@ func (m *Manager) Resources(ctx context.Context, server string) ([]Resource, err
 		if err != nil || len(out) == maxListed {
 			return out, c.explain(err)
 		}
-		out = append(out, listed(r.URI, r.Name, described(r.Description, r.Title), r.MIMEType, false))
+		out = append(out, listed(r.URI, r.Name, described(r.Description, r.Title), r.MIMEType))
 	}
 	for r, err := range c.session.ResourceTemplates(ctx, nil) {
 		if err != nil || len(out) >= maxListed {
 			return out, nil //nolint:nilerr // many servers that have resources know no templates
 		}
-		out = append(out, listed(r.URITemplate, r.Name, described(r.Description, r.Title), r.MIMEType, true))
+		out = append(out, listed(r.URITemplate, r.Name, described(r.Description, r.Title), r.MIMEType))
 	}
 	return out, nil
 }
 
-func listed(uri, name, doc, kind string, template bool) Resource {
-	return Resource{
-		URI: words.OneLine(uri, 2000), Name: words.OneLine(name, 200),
-		Doc: doc, Type: words.OneLine(kind, 100), Template: template,
-	}
+func listed(uri, name, doc, kind string) Resource {
+	return Resource{URI: words.OneLine(uri, 2000), Name: words.OneLine(name, 200), Doc: doc, Type: words.OneLine(kind, 100)}
 }
 
 // Read returns a resource of a server. It is untrusted.

@@ -29,7 +29,6 @@ type Status struct {
 	Source   string
 	State    State
 	Why      string        // it failed, is not waited for, or which tools are held back; for people
-	Since    time.Time     // it is so
 	Revision string        // of the protocol, once connected
 	Version  string        // what the server calls itself
 	Tools    int           // that it defines, or did when it was connected last
@@ -63,7 +62,7 @@ func (m *Manager) Status() []Status {
 func (s *slot) status() Status {
 	out := Status{
 		Name: words.OneLine(s.server.Name, 60), Kind: words.OneLine(s.server.kind(), 20), Source: s.server.Source,
-		State: s.state, Why: words.OneLine(s.why, 1000), Since: s.since, Restarts: s.restarts,
+		State: s.state, Why: words.OneLine(s.why, 1000), Restarts: s.restarts,
 	}
 	if s.silent && s.state == Connecting {
 		out.Why = "it did not answer when it was waited for; 'inspan mcp list' tries again"

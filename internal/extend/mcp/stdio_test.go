@@ -61,7 +61,7 @@ func TestPromptsAndResources(t *testing.T) {
 		t.Error("a server that is not there answered")
 	}
 	resources, err := h.Resources(t.Context(), "own")
-	if err != nil || len(resources) != 2 || resources[0].URI != "note://1" || !resources[1].Template {
+	if err != nil || len(resources) != 2 || resources[0].URI != "note://1" || resources[1].URI != "note://{id}" {
 		t.Errorf("%+v, %v", resources, err)
 	}
 	p, err := h.Read(t.Context(), "own", "note://1")

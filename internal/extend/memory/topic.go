@@ -88,9 +88,6 @@ func (f home) isDir(name string) error {
 
 // The lines around the part of a topic file that came with an entry.
 
-func (e Entry) begins() string { return opens + " " + e.said() + " " + closes }
-func (e Entry) ends() string   { return opens + " end=" + e.ID + " " + closes }
-
 // addTopic appends an entry's text to its topic file.
 func (f home) addTopic(e Entry, text string) error {
 	for line := range strings.Lines(text) {
@@ -113,7 +110,7 @@ func (f home) addTopic(e Entry, text string) error {
 		return fmt.Errorf("remember: %w: there are %d topics already", ErrFull, topics)
 	}
 	before, _ := without(string(data), e.ID)
-	part := e.begins() + "\n" + text + "\n" + e.ends() + "\n"
+	part := opens + " " + e.said() + " " + closes + "\n" + text + "\n" + opens + " end=" + e.ID + " " + closes + "\n"
 	if before != "" {
 		part = strings.TrimRight(before, "\n") + "\n\n" + part
 	}

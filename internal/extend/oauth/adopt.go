@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -86,4 +87,19 @@ func (t Tokens) kept(a Account) kept {
 // KnownAuth reports whether a client can authenticate in that way.
 func KnownAuth(auth string) bool {
 	return slices.Contains([]string{authNone, authBasic, authPost}, auth)
+}
+
+func (c *Client) info(ctx context.Context, name string) (Info, error) {
+	data, where, err := c.Store.Get(ctx, name)
+	if err != nil {
+		return Info{}, err
+	}
+	var k kept
+	if err := json.Unmarshal(data, &k); err != nil {
+		return Info{}, errors.New("the stored login is damaged")
+	}
+	return Info{
+		Name: k.Name, Resource: k.Resource, Issuer: k.Endpoints.Issuer, Scopes: k.Scopes,
+		Expires: k.Expires, Renews: k.Refresh != "" && k.Dead == "", Kept: where, Problem: k.Dead,
+	}, nil
 }

@@ -17,10 +17,6 @@ type challenge struct {
 	bearer, dpop bool
 }
 
-// StepUp reports whether the WWW-Authenticate header of a 403 asks for a login with more scopes. A login does
-// not help with any other 403.
-func StepUp(header string) bool { return parseChallenge(header).stepUp() }
-
 func (ch challenge) stepUp() bool { return ch.params["error"] == "insufficient_scope" }
 
 // parseChallenge reads the first Bearer and the first DPoP challenge of a WWW-Authenticate header (RFC 9110,
@@ -29,9 +25,18 @@ func parseChallenge(header string) challenge {
 	found := map[string]map[string]string{} // by scheme
 	s, current := scanner{text: header[:min(len(header), maxChallenge)]}, map[string]string(nil)
 	for {
-		s.skip(" \t,")
+		s.text = strings.TrimLeft(s.text, " \t,")
 		if s.text == "" {
-			return joined(found)
+			out := challenge{params: map[string]string{}}
+			if dpop := found["dpop"]; dpop != nil {
+				out.dpop = takesProofs(dpop)
+				maps.Copy(out.params, dpop)
+			}
+			if bearer := found["bearer"]; bearer != nil {
+				out.bearer = true
+				maps.Copy(out.params, bearer)
+			}
+			return out
 		}
 		name := strings.ToLower(s.token())
 		if name == "" {
@@ -51,24 +56,8 @@ func parseChallenge(header string) challenge {
 	}
 }
 
-// joined combines the challenges of a header.
-func joined(found map[string]map[string]string) challenge {
-	out := challenge{params: map[string]string{}}
-	if dpop := found["dpop"]; dpop != nil {
-		out.dpop = takesProofs(dpop)
-		maps.Copy(out.params, dpop)
-	}
-	if bearer := found["bearer"]; bearer != nil {
-		out.bearer = true
-		maps.Copy(out.params, bearer)
-	}
-	return out
-}
-
 // scanner reads a header from its start.
 type scanner struct{ text string }
-
-func (s *scanner) skip(set string) { s.text = strings.TrimLeft(s.text, set) }
 
 // take cuts off the first n bytes.
 func (s *scanner) take(n int) string {

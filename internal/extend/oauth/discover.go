@@ -79,7 +79,10 @@ func (w wire) discover(ctx context.Context, a Account, ch challenge) (server, er
 	case found != nil || a.Server != nil:
 		return server{}, fmt.Errorf("the authorization server %s does not describe itself", cleaned(issuer, nil))
 	default:
-		s = fallback(issuer)
+		// The default endpoints (MCP 2025-03-26).
+		s = server{Endpoints: Endpoints{
+			Issuer: issuer, Authorize: issuer + "/authorize", Token: issuer + "/token", Register: issuer + "/register",
+		}}
 	}
 	s.audience = a.Resource
 	if found != nil {
@@ -111,12 +114,6 @@ func chooseIssuer(a Account, r *resource) (string, error) {
 		return "", err
 	}
 	return root(u).String(), nil
-}
-
-// fallback returns the default endpoints (MCP 2025-03-26).
-func fallback(origin string) server {
-	return server{Endpoints: Endpoints{Issuer: origin, Authorize: origin +
-		"/authorize", Token: origin + "/token", Register: origin + "/register"}}
 }
 
 // place is an address where a resource may describe itself, and the identity it may claim there.

@@ -30,8 +30,6 @@ import (
 type Keychain struct {
 	// Dir is as in [File].
 	Dir string
-	// Service is the name of the key in the keychain. Empty means "inspan".
-	Service string
 	// Wait is how long the keychain may take to answer, such as while a person unlocks it. It is asked once; if it
 	// does not answer, it is not asked again. 0 means 2 s.
 	Wait time.Duration
@@ -124,7 +122,7 @@ func (s *Keychain) ask(ctx context.Context) ([]byte, error) {
 	if err := bus(); err != nil {
 		return nil, err
 	}
-	text, err := s.within(ctx, func() (string, error) { return keyring.Get(s.service(), s.user()) })
+	text, err := s.within(ctx, func() (string, error) { return keyring.Get(service, s.user()) })
 	if errors.Is(err, keyring.ErrNotFound) {
 		return nil, errNoKey
 	}
@@ -154,18 +152,14 @@ func (s *Keychain) create(ctx context.Context) ([]byte, error) {
 	key := make([]byte, keyBytes)
 	_, _ = rand.Read(key) // never fails
 	text := base64.StdEncoding.EncodeToString(key)
-	if _, err := s.within(ctx, func() (string, error) { return "", keyring.Set(s.service(), s.user(), text) }); err != nil {
+	if _, err := s.within(ctx, func() (string, error) { return "", keyring.Set(service, s.user(), text) }); err != nil {
 		return nil, err
 	}
 	return s.ask(ctx) // what can't be read back must seal nothing
 }
 
-func (s *Keychain) service() string {
-	if s.Service == "" {
-		return "inspan"
-	}
-	return s.Service
-}
+// service is the name of the key in the keychain.
+const service = "inspan"
 
 // user distinguishes the keys of several folders.
 func (s *Keychain) user() string { return "tokens " + digest(s.Dir) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -122,7 +123,7 @@ func sameSecret(a Account, s server, old kept) error {
 // wantedScopes returns the scopes to request: the configured ones, else those of the challenge, else those of
 // the resource; and the granted ones too, if the challenge asks for more.
 func wantedScopes(a Account, s server, ch challenge, old kept) []string {
-	named := scopeFields(ch.params["scope"])
+	named := scopeList(strings.Fields(ch.params["scope"]))
 	out := a.Scopes
 	if len(out) == 0 {
 		out = named

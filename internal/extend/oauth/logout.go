@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"slices"
-	"strings"
 )
 
 // Logout revokes the tokens of an account at the server, if it supports that (RFC 7009), and deletes them. They
@@ -66,45 +64,3 @@ func (c *Client) revoke(ctx context.Context, data []byte) error {
 	}
 	return err
 }
-
-// Accounts lists the stored accounts, by name.
-func (c *Client) Accounts(ctx context.Context) ([]Info, error) {
-	if c.Store == nil {
-		return nil, errors.New("oauth: no store is set")
-	}
-	names, err := c.Store.Names(ctx)
-	if err != nil {
-		return nil, err
-	}
-	slices.Sort(names)
-	var out []Info
-	for _, name := range names {
-		info, err := c.info(ctx, name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // gone since
-		}
-		if err != nil {
-			info = Info{Name: name, Problem: err.Error()}
-		}
-		out = append(out, info)
-	}
-	return out, nil
-}
-
-func (c *Client) info(ctx context.Context, name string) (Info, error) {
-	data, where, err := c.Store.Get(ctx, name)
-	if err != nil {
-		return Info{}, err
-	}
-	var k kept
-	if err := json.Unmarshal(data, &k); err != nil {
-		return Info{}, errors.New("the stored login is damaged")
-	}
-	return Info{
-		Name: k.Name, Resource: k.Resource, Issuer: k.Endpoints.Issuer, Scopes: k.Scopes,
-		Expires: k.Expires, Renews: k.Refresh != "" && k.Dead == "", Kept: where, Problem: k.Dead,
-	}, nil
-}
-
-// scopeFields splits a list of scopes.
-func scopeFields(text string) []string { return scopeList(strings.Fields(text)) }

@@ -47,7 +47,16 @@ func Bool(v any) (yes, ok bool) {
 func List(v any) []string {
 	list, ok := v.([]any)
 	if !ok {
-		return nameList(Line(v))
+		depth := 0
+		return strings.FieldsFunc(Line(v), func(r rune) bool {
+			switch r {
+			case '(':
+				depth++
+			case ')':
+				depth = max(depth-1, 0)
+			}
+			return depth == 0 && strings.ContainsRune(", []", r)
+		})
 	}
 	var out []string
 	for _, item := range list {
@@ -56,17 +65,4 @@ func List(v any) []string {
 		}
 	}
 	return out
-}
-
-func nameList(text string) []string {
-	depth := 0
-	return strings.FieldsFunc(text, func(r rune) bool {
-		switch r {
-		case '(':
-			depth++
-		case ')':
-			depth = max(depth-1, 0)
-		}
-		return depth == 0 && strings.ContainsRune(", []", r)
-	})
 }

@@ -46,18 +46,7 @@ func applyPatch() tool.Tool {
 		return tool.Result{}, errors.New("a patch stands for other calls, and there are none here")
 	})
 	t.Mend = func(args map[string]any) { first(args, "input", "patch", "patch_text", "patchText", "diff") }
-	t.Resolve = func(ctx context.Context, c *tool.Call) (string, json.RawMessage, error) {
-		in, err := tool.Args[patchArgs](c)
-		if err != nil {
-			return "", nil, err
-		}
-		target, out, err := patched(ctx, c, in.Input, "")
-		if err != nil {
-			return "", nil, err
-		}
-		raw, err := json.Marshal(out)
-		return target, raw, err
-	}
+	t.Resolve = resolvedBy(patchGiven)
 	return t
 }
 

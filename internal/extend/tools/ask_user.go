@@ -28,23 +28,15 @@ func askUser() tool.Tool {
 		}
 		return tool.Text("The person answers: " + c.Answer), nil
 	})
-	t.Effects = func(_ context.Context, c *tool.Call) ([]tool.Effect, error) {
-		in, err := tool.Args[askArgs](c)
-		if err != nil {
-			return nil, err
-		}
+	t.Effects = withArgs(func(_ context.Context, _ *tool.Call, in askArgs) ([]tool.Effect, error) {
 		return []tool.Effect{{Kind: tool.Question, Text: in.Question}}, nil
-	}
-	t.Preview = func(_ context.Context, c *tool.Call) (string, error) {
-		in, err := tool.Args[askArgs](c)
-		if err != nil {
-			return "", err
-		}
+	})
+	t.Preview = withArgs(func(_ context.Context, _ *tool.Call, in askArgs) (string, error) {
 		lines := []string{in.Question}
 		for i, o := range in.Options[:min(len(in.Options), maxOptions)] {
 			lines = append(lines, fmt.Sprintf("%d. %s", i+1, o))
 		}
 		return strings.Join(lines, "\n"), nil
-	}
+	})
 	return t
 }

@@ -43,13 +43,9 @@ type bashArgs struct {
 
 func bash(sh *Shell) tool.Tool {
 	t := tool.New("bash", bashDoc, sh.runBash)
-	t.Effects = func(ctx context.Context, c *tool.Call) ([]tool.Effect, error) {
-		in, err := tool.Args[bashArgs](c)
-		if err != nil {
-			return nil, err
-		}
+	t.Effects = withArgs(func(ctx context.Context, c *tool.Call, in bashArgs) ([]tool.Effect, error) {
 		return sh.plan(ctx, c, in).effects, nil
-	}
+	})
 	t.Ready = ready
 	return t
 }

@@ -103,6 +103,17 @@ func (d draft) commit(ctx context.Context, c *tool.Call) (tool.File, error) {
 	}, nil
 }
 
+// made is commit with the result of the call, which tells the model what was done.
+func (d draft) made(ctx context.Context, c *tool.Call, said string) (tool.Result, error) {
+	file, err := d.commit(ctx, c)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	r := tool.Text(said)
+	r.Files = []tool.File{file}
+	return r, nil
+}
+
 // diff compares before and after. Line ends do not count, so that a diff shows the intended change.
 func (d draft) diff(c *tool.Call) string {
 	if len(d.old)+len(d.new) > maxDiffed {

@@ -41,14 +41,10 @@ func editFile() tool.Tool {
 	t := tool.New("edit_file", editFileDoc, runEdit)
 	t.Form = json.RawMessage(editForm)
 	t.Effects = pathEffect(tool.Write, func(in editArgs) string { return in.Path })
-	t.Preview = func(ctx context.Context, c *tool.Call) (string, error) {
-		in, err := tool.Args[editArgs](c)
-		if err != nil {
-			return "", err
-		}
+	t.Preview = withArgs(func(ctx context.Context, c *tool.Call, in editArgs) (string, error) {
 		d, _, err := draftEdit(ctx, c, in)
 		return d.preview(c, err)
-	}
+	})
 	return t
 }
 
@@ -57,17 +53,11 @@ func runEdit(ctx context.Context, c *tool.Call, in editArgs) (tool.Result, error
 	if err != nil {
 		return tool.Result{}, err
 	}
-	file, err := d.commit(ctx, c)
-	if err != nil {
-		return tool.Result{}, err
-	}
 	what := text.Count(made, "replacement")
 	if in.Undo {
 		what += takenBack
 	}
-	r := tool.Text(fmt.Sprintf("%s: %s\n%s", Shown(c, d.path), what, cutDiff(d.diff(c), maxShownDiff)))
-	r.Files = []tool.File{file}
-	return r, nil
+	return d.made(ctx, c, fmt.Sprintf("%s: %s\n%s", Shown(c, d.path), what, cutDiff(d.diff(c), maxShownDiff)))
 }
 
 // draftEdit works out the change and how many replacements it makes.

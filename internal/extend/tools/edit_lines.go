@@ -26,14 +26,10 @@ type linesArgs struct {
 func editLines() tool.Tool {
 	t := tool.New("edit_lines", editLinesDoc, runLines)
 	t.Effects = pathEffect(tool.Write, func(in linesArgs) string { return in.Path })
-	t.Preview = func(ctx context.Context, c *tool.Call) (string, error) {
-		in, err := tool.Args[linesArgs](c)
-		if err != nil {
-			return "", err
-		}
+	t.Preview = withArgs(func(ctx context.Context, c *tool.Call, in linesArgs) (string, error) {
 		d, _, err := draftLines(ctx, c, in)
 		return d.preview(c, err)
-	}
+	})
 	return t
 }
 
@@ -42,13 +38,7 @@ func runLines(ctx context.Context, c *tool.Call, in linesArgs) (tool.Result, err
 	if err != nil {
 		return tool.Result{}, err
 	}
-	file, err := d.commit(ctx, c)
-	if err != nil {
-		return tool.Result{}, err
-	}
-	r := tool.Text(Shown(c, d.path) + ": " + s.report(d.new))
-	r.Files = []tool.File{file}
-	return r, nil
+	return d.made(ctx, c, Shown(c, d.path)+": "+s.report(d.new))
 }
 
 // draftLines works out the change.

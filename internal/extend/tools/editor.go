@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -67,17 +66,6 @@ func editor() tool.Tool {
 			move(args, "new_str", "insert_text")
 		}
 	}
-	t.Resolve = func(ctx context.Context, c *tool.Call) (string, json.RawMessage, error) {
-		var args map[string]any
-		if err := json.Unmarshal(c.Args, &args); err != nil {
-			return "", nil, err
-		}
-		target, out, err := editorCommand(ctx, c, args)
-		if err != nil {
-			return "", nil, err
-		}
-		raw, err := json.Marshal(out)
-		return target, raw, err
-	}
+	t.Resolve = resolvedBy(editorCommand)
 	return t
 }

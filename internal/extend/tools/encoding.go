@@ -75,7 +75,14 @@ func (e encoding) encode(text string) ([]byte, error) {
 	case utf16BE:
 		return encodeUTF16(text, binary.BigEndian), nil
 	case latin1:
-		return encodeLatin1(text)
+		out := make([]byte, 0, len(text))
+		for _, r := range text {
+			if r > 0xff {
+				return nil, fmt.Errorf("the file is Latin-1, which has no %q", r)
+			}
+			out = append(out, byte(r))
+		}
+		return out, nil
 	}
 	return []byte(text), nil
 }
@@ -86,17 +93,6 @@ func encodeUTF16(text string, order binary.AppendByteOrder) []byte {
 		out = order.AppendUint16(out, u)
 	}
 	return out
-}
-
-func encodeLatin1(text string) ([]byte, error) {
-	out := make([]byte, 0, len(text))
-	for _, r := range text {
-		if r > 0xff {
-			return nil, fmt.Errorf("the file is Latin-1, which has no %q", r)
-		}
-		out = append(out, byte(r))
-	}
-	return out, nil
 }
 
 // looksBinary reports whether data does not begin like text: with a NUL byte, the same test as git's.

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -126,7 +127,10 @@ func (g gitLine) changing(ctx context.Context) (bashArgs, error) {
 		}
 		return line("git", "worktree", "remove", in.Path), nil
 	case "clone":
-		return g.clone()
+		if g.in.URL == "" {
+			return bashArgs{}, errors.New("a clone needs a url")
+		}
+		return reaching(line(given("git", "clone", when(g.in.Name != "", "--branch="+g.in.Name), g.in.URL, g.in.Path)...), g.in.URL), nil
 	case "pull":
 		return g.remote(ctx, line(given("git", "pull", "--ff-only", in.Remote, when(in.Remote != "", in.Name))...))
 	case "push":
@@ -152,13 +156,6 @@ func (g gitLine) commit() (bashArgs, error) {
 	return out, nil
 }
 
-func (g gitLine) clone() (bashArgs, error) {
-	if g.in.URL == "" {
-		return bashArgs{}, errors.New("a clone needs a url")
-	}
-	return reaching(line(given("git", "clone", when(g.in.Name != "", "--branch="+g.in.Name), g.in.URL, g.in.Path)...), g.in.URL), nil
-}
-
 // push pushes a branch, never to a protected one, and never overwrites another person's push. It needs the
 // person's credentials, so it runs outside of the sandbox, which asks.
 func (g gitLine) push(ctx context.Context) (bashArgs, error) {
@@ -175,10 +172,7 @@ func (g gitLine) push(ctx context.Context) (bashArgs, error) {
 	if g.isProtected(name) {
 		return bashArgs{}, fmt.Errorf("%s is protected: push another branch, so that people can review it", name)
 	}
-	remote := g.in.Remote
-	if remote == "" {
-		remote = "origin"
-	}
+	remote := cmp.Or(g.in.Remote, "origin")
 	// Both sides are spelled out, so that no setting sends it elsewhere.
 	full := "refs/heads/" + name
 	out := line(given("git", "push", "--set-upstream", when(g.in.Force, "--force-with-lease"), remote, full+":"+full)...)
@@ -209,11 +203,8 @@ func (g gitLine) isProtected(name string) bool {
 
 // remote opens the network for the remote of the call.
 func (g gitLine) remote(ctx context.Context, out bashArgs) (bashArgs, error) {
-	remote := g.in.Remote
-	if remote == "" {
-		remote = "origin"
-	}
-	if at := g.setting(ctx, `[remote "`+remote+`"]`, "url"); at != "" {
+	remote := cmp.Or(g.in.Remote, "origin")
+	if at := gitSetting(g.read(ctx, "config"), (`[remote "` + remote + `"]`), "url"); at != "" {
 		remote = at
 	}
 	return reaching(out, remote), nil
@@ -248,11 +239,6 @@ func (g gitLine) midway(ctx context.Context) bool {
 		func(name string) bool {
 			return exists(ctx, g.call.Env, filepath.Join(dir, name))
 		})
-}
-
-// setting returns a value of the repository's own settings, without includes.
-func (g gitLine) setting(ctx context.Context, section, key string) string {
-	return gitSetting(g.read(ctx, "config"), section, key)
 }
 
 // gitSetting returns the last value in a file of git's settings; empty means none.

@@ -41,7 +41,14 @@ func runHistory(ctx context.Context, c *tool.Call, in historyArgs) (tool.Result,
 	case c.Env.History == nil:
 		return tool.Result{}, errors.New("there is no history here")
 	case in.Call != "":
-		return resultOf(ctx, c, in.Call)
+		found, err := c.Env.History.Find(ctx, 1, func(p tool.Passage) bool { return p.Call == in.Call })
+		if err != nil {
+			return tool.Result{}, err
+		}
+		if len(found) == 0 {
+			return tool.Result{}, fmt.Errorf("no call %q has ended in this session", in.Call)
+		}
+		return tool.Text(heading(found[0]) + "\n" + found[0].Text), nil
 	case in.At > 0:
 		return passage(ctx, c, in, whose)
 	case len(words) == 0 && in.Who == "":
@@ -68,18 +75,6 @@ func runHistory(ctx context.Context, c *tool.Call, in historyArgs) (tool.Result,
 		fmt.Fprintf(&b, "%s\n%s\n\n", heading(p), glimpse(p.Text, words[0]))
 	}
 	return tool.Text(strings.TrimSpace(b.String())), nil
-}
-
-// resultOf shows the result of a call.
-func resultOf(ctx context.Context, c *tool.Call, id string) (tool.Result, error) {
-	found, err := c.Env.History.Find(ctx, 1, func(p tool.Passage) bool { return p.Call == id })
-	if err != nil {
-		return tool.Result{}, err
-	}
-	if len(found) == 0 {
-		return tool.Result{}, fmt.Errorf("no call %q has ended in this session", id)
-	}
-	return tool.Text(heading(found[0]) + "\n" + found[0].Text), nil
 }
 
 // passage shows one passage, and the neighbouring ones that whose accepts.

@@ -54,26 +54,18 @@ type requester struct {
 func httpRequest(secrets map[string]Secret) tool.Tool {
 	r := requester{secrets}
 	t := tool.New("http_request", httpRequestDoc, r.run)
-	t.Effects = r.effects
-	t.Preview = func(_ context.Context, c *tool.Call) (string, error) {
-		in, err := tool.Args[requestArgs](c)
-		if err != nil {
-			return "", err
-		}
+	t.Effects = withArgs(r.effects)
+	t.Preview = withArgs(func(_ context.Context, c *tool.Call, in requestArgs) (string, error) {
 		m, err := r.message(c, in)
 		if err != nil {
 			return "", err
 		}
 		return m.preview(), nil
-	}
+	})
 	return t
 }
 
-func (r requester) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, error) {
-	in, err := tool.Args[requestArgs](c)
-	if err != nil {
-		return nil, err
-	}
+func (r requester) effects(ctx context.Context, c *tool.Call, in requestArgs) ([]tool.Effect, error) {
 	m, err := r.message(c, in)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", tool.ErrInvalid, err)

@@ -38,16 +38,12 @@ type jobsArgs struct {
 
 func jobs(sh *Shell) tool.Tool {
 	t := tool.New("jobs", jobsDoc, sh.runJobs)
-	t.Effects = jobsEffects
+	t.Effects = withArgs(jobsEffects)
 	return t
 }
 
 // jobsEffects: a job executes its input. Looking at jobs of the session, and ending them, touches nothing else.
-func jobsEffects(_ context.Context, c *tool.Call) ([]tool.Effect, error) {
-	in, err := tool.Args[jobsArgs](c)
-	if err != nil {
-		return nil, err
-	}
+func jobsEffects(_ context.Context, _ *tool.Call, in jobsArgs) ([]tool.Effect, error) {
 	if in.Action != "feed" {
 		return []tool.Effect{}, nil
 	}

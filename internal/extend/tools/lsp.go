@@ -52,11 +52,7 @@ func languages(m *lsp.Manager) tool.Tool {
 		}
 		return q.run(ctx)
 	})
-	t.Effects = func(ctx context.Context, c *tool.Call) ([]tool.Effect, error) {
-		in, err := tool.Args[lspArgs](c)
-		if err != nil {
-			return nil, err
-		}
+	t.Effects = withArgs(func(ctx context.Context, c *tool.Call, in lspArgs) ([]tool.Effect, error) {
 		if in.lack() != "" {
 			return []tool.Effect{}, nil // the call fails for the same reason
 		}
@@ -65,19 +61,15 @@ func languages(m *lsp.Manager) tool.Tool {
 			return nil, err
 		}
 		return q.effects(ctx), nil
-	}
-	t.Preview = func(ctx context.Context, c *tool.Call) (string, error) {
-		in, err := tool.Args[lspArgs](c)
-		if err != nil {
-			return "", err
-		}
+	})
+	t.Preview = withArgs(func(ctx context.Context, c *tool.Call, in lspArgs) (string, error) {
 		q, err := ask(ctx, m, c, in)
 		if err != nil || !q.ready(ctx) {
 			return "", err
 		}
 		drafts, err := q.drafts(ctx)
 		return cutDiff(diffs(c, drafts), maxStoredDiff), err
-	}
+	})
 	return t
 }
 

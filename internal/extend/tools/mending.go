@@ -18,9 +18,14 @@ import (
 // names in tool/aliases.go.
 func mending(name string) func(args map[string]any) {
 	return map[string]func(map[string]any){
-		"bash": mendBash, "read_file": mendRead, "search_files": mendSearch, "list_files": mendList, "find_files": mendFind, "todo": mendTodo,
+		"bash": mendBash, "read_file": mendRead, "search_files": mendSearch, "todo": mendTodo,
+		"list_files": func(args map[string]any) {
+			first(args, "path", "relative_workspace_path", "target_directory", "DirectoryPath")
+		},
+		"find_files":  func(args map[string]any) { first(args, "path", "target_directory") },
+		"jobs":        func(args map[string]any) { drop(args, "filter", "block") },
 		"tool_search": func(args map[string]any) { drop(args, "max_results", "limit") },
-		"edit_file":   mendEdit, "write_file": mendWrite, "delete_file": mendEdit, "jobs": mendJobs, "web_fetch": mendFetch, "spawn_agent": mendSpawn,
+		"edit_file":   mendEdit, "write_file": mendWrite, "delete_file": mendEdit, "web_fetch": mendFetch, "spawn_agent": mendSpawn,
 		"web_search": func(args map[string]any) { first(args, "query", "search_term", "q") },
 		"git":        func(args map[string]any) { first(args, "action", "subcommand") },
 	}[name]
@@ -148,33 +153,11 @@ func mendSearch(args map[string]any) {
 	}
 	if kind, ok := args["type"].(string); ok {
 		if _, given := args["glob"]; !given {
-			args["glob"] = "*." + suffix(kind)
+			args["glob"] = "*." + cmp.Or(map[string]string{ // by ripgrep's names of types
+				"python": "py", "javascript": "js", "typescript": "ts", "rust": "rs", "ruby": "rb", "markdown": "md", "golang": "go",
+			}[kind], kind)
 		}
 	}
-}
-
-// suffix returns the name suffix of a file type, by ripgrep's names of types.
-func suffix(kind string) string {
-	ends := map[string]string{
-		"python": "py", "javascript": "js",
-		"typescript": "ts", "rust": "rs", "ruby": "rb", "markdown": "md", "golang": "go",
-	}
-	if end, ok := ends[kind]; ok {
-		return end
-	}
-	return kind
-}
-
-func mendList(args map[string]any) {
-	first(args, "path", "relative_workspace_path", "target_directory", "DirectoryPath")
-}
-
-func mendFind(args map[string]any) {
-	first(args, "path", "target_directory")
-}
-
-func mendJobs(args map[string]any) {
-	drop(args, "filter", "block")
 }
 
 // mendEdit drops arguments about the edit that are not part of it.

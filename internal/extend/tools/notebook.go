@@ -50,7 +50,8 @@ func parseNotebook(data []byte) (*notebook, error) {
 	_ = json.Unmarshal(nb.at(top["nbformat_minor"]), &minor) // it may be missing
 	nb.ids = minor >= 5
 	nb.array = top["cells"]
-	items, err := itemsOf(data, nb.array)
+	var items []span
+	err = values(data, nb.array, '[', func(_ string, s span) { items = append(items, s) })
 	if err != nil {
 		return nil, fmt.Errorf("%w: cells: %w", errNotebook, err)
 	}
@@ -75,13 +76,6 @@ func (nb *notebook) at(s span) []byte { return nb.raw[s.from:s.to] }
 func fieldsOf(data []byte, at span) (map[string]span, error) {
 	out := map[string]span{}
 	err := values(data, at, '{', func(key string, s span) { out[key] = s })
-	return out, err
-}
-
-// itemsOf finds the items of the list at a place.
-func itemsOf(data []byte, at span) ([]span, error) {
-	var out []span
-	err := values(data, at, '[', func(_ string, s span) { out = append(out, s) })
 	return out, err
 }
 
@@ -306,11 +300,7 @@ func (nb *notebook) indent(at int) string {
 
 // lineItems splits a source in the form of notebooks: in lines, each with its end.
 func lineItems(source string) []string {
-	out := []string{}
-	for line := range strings.Lines(source) {
-		out = append(out, line)
-	}
-	return out
+	return slices.AppendSeq([]string{}, strings.Lines(source))
 }
 
 // cellOf returns the number, from 1, of the cell with an id. If cells have none, "cell-3" and "3" are the

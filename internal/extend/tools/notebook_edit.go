@@ -23,25 +23,18 @@ type notebookArgs struct {
 
 func notebookEdit() tool.Tool {
 	t := tool.New("notebook_edit", notebookDoc, runNotebook)
-	t.Effects = func(ctx context.Context, c *tool.Call) ([]tool.Effect, error) {
-		in, err := tool.Args[notebookArgs](c)
-		if err != nil {
-			return nil, err
-		}
+	t.Effects = withArgs(func(ctx context.Context, c *tool.Call, in notebookArgs) ([]tool.Effect, error) {
 		kind := tool.Write
 		if in.Action == "show" {
 			kind = tool.Read
 		}
-		return pathEffect(kind, func(in notebookArgs) string { return in.Path })(ctx, c)
-	}
-	t.Preview = func(ctx context.Context, c *tool.Call) (string, error) {
-		in, err := tool.Args[notebookArgs](c)
-		if err != nil {
-			return "", err
-		}
+		path, err := Resolve(ctx, c, in.Path)
+		return []tool.Effect{{Kind: kind, Path: path}}, err
+	})
+	t.Preview = withArgs(func(ctx context.Context, c *tool.Call, in notebookArgs) (string, error) {
 		d, _, err := draftNotebook(ctx, c, in)
 		return d.preview(c, err)
-	}
+	})
 	return t
 }
 
@@ -53,13 +46,7 @@ func runNotebook(ctx context.Context, c *tool.Call, in notebookArgs) (tool.Resul
 	if err != nil {
 		return tool.Result{}, err
 	}
-	file, err := d.commit(ctx, c)
-	if err != nil {
-		return tool.Result{}, err
-	}
-	r := tool.Text(fmt.Sprintf("%s: %s\n%s", Shown(c, d.path), done, cutDiff(d.diff(c), maxShownDiff)))
-	r.Files = []tool.File{file}
-	return r, nil
+	return d.made(ctx, c, fmt.Sprintf("%s: %s\n%s", Shown(c, d.path), done, cutDiff(d.diff(c), maxShownDiff)))
 }
 
 func showNotebook(ctx context.Context, c *tool.Call, path string) (tool.Result, error) {

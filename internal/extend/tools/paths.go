@@ -36,16 +36,23 @@ func Shown(c *tool.Call, path string) string {
 
 // pathEffect makes the Effects of a tool with one path.
 func pathEffect[In any](kind tool.EffectKind, path func(In) string) func(context.Context, *tool.Call) ([]tool.Effect, error) {
-	return func(ctx context.Context, c *tool.Call) ([]tool.Effect, error) {
-		in, err := tool.Args[In](c)
-		if err != nil {
-			return nil, err
-		}
+	return withArgs(func(ctx context.Context, c *tool.Call, in In) ([]tool.Effect, error) {
 		resolved, err := Resolve(ctx, c, path(in))
 		if err != nil {
 			return nil, err
 		}
 		return []tool.Effect{{Kind: kind, Path: resolved}}, nil
+	})
+}
+
+// withArgs makes a function of a tool that takes the arguments of the call decoded.
+func withArgs[In, Out any](do func(context.Context, *tool.Call, In) (Out, error)) func(context.Context, *tool.Call) (Out, error) {
+	return func(ctx context.Context, c *tool.Call) (out Out, err error) {
+		in, err := tool.Args[In](c)
+		if err != nil {
+			return out, err
+		}
+		return do(ctx, c, in)
 	}
 }
 

@@ -53,23 +53,20 @@ type renderSeries struct {
 
 func render() tool.Tool {
 	t := tool.New("render", renderDoc, runRender)
-	t.Effects = func(ctx context.Context, c *tool.Call) ([]tool.Effect, error) {
-		in, err := tool.Args[renderArgs](c)
-		if err != nil {
-			return nil, err
-		}
+	t.Effects = withArgs(func(ctx context.Context, c *tool.Call, in renderArgs) ([]tool.Effect, error) {
 		var effects []tool.Effect
 		for _, e := range []tool.Effect{{Kind: tool.Read, Path: in.Image}, {Kind: tool.Write, Path: in.SaveTo}} {
 			if e.Path == "" {
 				continue
 			}
-			if e.Path, err = Resolve(ctx, c, e.Path); err != nil {
+			path, err := Resolve(ctx, c, e.Path)
+			if err != nil {
 				return nil, err
 			}
-			effects = append(effects, e)
+			effects = append(effects, tool.Effect{Kind: e.Kind, Path: path})
 		}
 		return effects, nil
-	}
+	})
 	return t
 }
 
@@ -129,7 +126,10 @@ func drawn(ctx context.Context, c *tool.Call, in renderArgs) (p picture, err err
 		p.add("a table of "+text.Count(len(t.Rows), "row"), table.Markdown(), table.HTML())
 	}
 	if in.Chart != nil {
-		chart := in.Chart.figure()
+		chart := markdown.Chart{Kind: in.Chart.Kind, X: in.Chart.X, Y: in.Chart.Y, Labels: in.Chart.Labels}
+		for _, s := range in.Chart.Series {
+			chart.Series = append(chart.Series, markdown.Series{Name: s.Name, Values: s.Values})
+		}
 		if err := chart.Check(); err != nil {
 			return p, err
 		}
@@ -144,14 +144,6 @@ func drawn(ctx context.Context, c *tool.Call, in renderArgs) (p picture, err err
 		return p, errors.New("there is nothing to show: give markdown, table, chart or image")
 	}
 	return p, nil
-}
-
-func (rc *renderChart) figure() markdown.Chart {
-	chart := markdown.Chart{Kind: rc.Kind, X: rc.X, Y: rc.Y, Labels: rc.Labels}
-	for _, s := range rc.Series {
-		chart.Series = append(chart.Series, markdown.Series{Name: s.Name, Values: s.Values})
-	}
-	return chart
 }
 
 // image adds an image file: small for the terminal, whole for the page.

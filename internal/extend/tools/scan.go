@@ -161,7 +161,7 @@ func (s *scanner) scan(data []byte, p lineRange, most int) (hits []hit, more boo
 		counted = start
 		hits = append(hits, hit{
 			line: line, text: around(text, loc[0]),
-			before: s.linesBefore(data, start), after: s.linesAfter(data, end),
+			before: shortLines(data[max(linesBack(data[:start], s.context), 0):start]), after: s.linesAfter(data, end),
 		})
 	}
 	return hits, false
@@ -183,14 +183,6 @@ func (s *scanner) candidate(data []byte, at int) (start, end int) {
 		return start, at + i
 	}
 	return start, len(data)
-}
-
-func (s *scanner) linesBefore(data []byte, start int) []string {
-	from := start
-	for n := 0; n < s.context && from > 0; n++ {
-		from = bytes.LastIndexByte(data[:from-1], '\n') + 1
-	}
-	return shortLines(data[from:start])
 }
 
 func (s *scanner) linesAfter(data []byte, end int) []string {

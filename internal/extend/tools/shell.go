@@ -382,8 +382,14 @@ func (r *shellReport) Write(p []byte) (int, error) {
 // directory, and the environment at its end, each with a NUL after it. It reports false if the report is
 // incomplete, as after a kill or exec.
 func (r *shellReport) parse() (cwd string, left vars, ok bool) {
-	if first, rest, of := strings.Cut(r.buf.String(), "declared\x00"); of && first == "" {
-		return parseBash(rest)
+	if rest, yes := strings.CutPrefix(r.buf.String(), "declared\x00"); yes {
+		records := strings.Split(rest, "\x00")
+		if len(records) != 4 || records[3] != "" {
+			return "", nil, false
+		}
+		before, first := declared(records[0])
+		after, last := declared(records[2])
+		return strings.TrimSuffix(records[1], "\n"), changes(before, after), first && last
 	}
 	records := strings.Split(r.buf.String(), "\x00")
 	n, first := len(records), slices.Index(records, ".")
@@ -391,17 +397,6 @@ func (r *shellReport) parse() (cwd string, left vars, ok bool) {
 		return "", nil, false
 	}
 	return records[first+1], changes(records[:first], records[first+2:n-2]), true
-}
-
-// parseBash is parse for a shell that declares its variables.
-func parseBash(text string) (cwd string, left vars, ok bool) {
-	records := strings.Split(text, "\x00")
-	if len(records) != 4 || records[3] != "" {
-		return "", nil, false
-	}
-	before, first := declared(records[0])
-	after, last := declared(records[2])
-	return strings.TrimSuffix(records[1], "\n"), changes(before, after), first && last
 }
 
 // gitScript keeps git from changing and from running anything while it reads: no refreshed index, no hooks, no

@@ -34,9 +34,11 @@ func Usual(list []tool.Tool) []tool.Tool {
 type habit struct {
 	target string
 	names  []string
-	// means returns the intended call, if the name alone does not determine it.
-	means func(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error)
+	means  meaning // if the name alone does not determine the intended call
 }
+
+// meaning returns the call that a call with arguments stands for.
+type meaning func(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error)
 
 func habits() []habit {
 	return []habit{
@@ -89,22 +91,26 @@ func runsCommands(name string) bool {
 }
 
 func stand(name string, u habit) tool.Tool {
-	return tool.Tool{
-		Name: name, Doc: "Stands for " + u.target + ".", Schema: json.RawMessage(`{"type":"object"}`),
-		Resolve: func(ctx context.Context, c *tool.Call) (string, json.RawMessage, error) {
-			if u.means == nil {
-				return u.target, c.Args, nil
-			}
-			var args map[string]any
-			if err := json.Unmarshal(c.Args, &args); err != nil {
-				return "", nil, err
-			}
-			target, out, err := u.means(ctx, c, args)
-			if err != nil {
-				return "", nil, err
-			}
-			raw, err := json.Marshal(out)
-			return target, raw, err
-		},
+	t := tool.Tool{Name: name, Doc: "Stands for " + u.target + ".", Schema: json.RawMessage(`{"type":"object"}`)}
+	t.Resolve = func(_ context.Context, c *tool.Call) (string, json.RawMessage, error) { return u.target, c.Args, nil }
+	if u.means != nil {
+		t.Resolve = resolvedBy(u.means)
+	}
+	return t
+}
+
+// resolvedBy makes a tool stand for the call that means returns for its arguments.
+func resolvedBy(means meaning) func(context.Context, *tool.Call) (string, json.RawMessage, error) {
+	return func(ctx context.Context, c *tool.Call) (string, json.RawMessage, error) {
+		var args map[string]any
+		if err := json.Unmarshal(c.Args, &args); err != nil {
+			return "", nil, err
+		}
+		target, out, err := means(ctx, c, args)
+		if err != nil {
+			return "", nil, err
+		}
+		raw, err := json.Marshal(out)
+		return target, raw, err
 	}
 }

@@ -104,7 +104,10 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 	out.effects = resolved(ctx, c, out.effects)
 	sh.surround(c, out.effects, out.box(c, in))
 	if out.throws {
-		throwAway(c, out.effects)
+		// They are discarded with the throwaway copy of the workspace.
+		for i, e := range out.effects {
+			out.effects[i].Throwaway = e.Kind == tool.Execute || e.Kind == tool.Write && text.Inside(c.Env.Root, e.Path)
+		}
 	}
 	return out
 }
@@ -156,13 +159,6 @@ func (sh *Shell) surround(c *tool.Call, effects []tool.Effect, b tool.Box) {
 func throws(c *tool.Call, p plan) bool {
 	return c.Mode == tool.ModePlan && c.Env.Throwaway && c.Env.Walls.Throwaway && !p.outside &&
 		(p.class != tool.ProvenRead || !c.Env.Walls.Read)
-}
-
-// throwAway marks effects that are discarded with a throwaway copy of the workspace.
-func throwAway(c *tool.Call, effects []tool.Effect) {
-	for i, e := range effects {
-		effects[i].Throwaway = e.Kind == tool.Execute || e.Kind == tool.Write && text.Inside(c.Env.Root, e.Path)
-	}
 }
 
 // onlyGit reports whether only plain git, or a command that removes a lock of a repository, runs in addition to

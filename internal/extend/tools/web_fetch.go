@@ -36,17 +36,13 @@ func webFetch(cache *web.Cache) tool.Tool {
 	t := tool.New("web_fetch", webFetchDoc, func(ctx context.Context, c *tool.Call, in fetchArgs) (tool.Result, error) {
 		return runFetch(ctx, c, in, cache)
 	})
-	t.Effects = func(_ context.Context, c *tool.Call) ([]tool.Effect, error) {
-		in, err := tool.Args[fetchArgs](c)
-		if err != nil {
-			return nil, err
-		}
+	t.Effects = withArgs(func(_ context.Context, _ *tool.Call, in fetchArgs) ([]tool.Effect, error) {
 		u, err := web.Address(in.URL)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", tool.ErrInvalid, err)
 		}
 		return networkEffects(web.Hosts(u)...), nil
-	}
+	})
 	return t
 }
 

@@ -29,14 +29,10 @@ func writeFile() tool.Tool {
 	t := tool.New("write_file", writeFileDoc, runWrite)
 	t.Unshown = []string{"blob"} // results that mention a blob say how to use it
 	t.Effects = pathEffect(tool.Write, func(in writeArgs) string { return in.Path })
-	t.Preview = func(ctx context.Context, c *tool.Call) (string, error) {
-		in, err := tool.Args[writeArgs](c)
-		if err != nil {
-			return "", err
-		}
+	t.Preview = withArgs(func(ctx context.Context, c *tool.Call, in writeArgs) (string, error) {
 		d, err := draftWrite(ctx, c, in)
 		return d.preview(c, err)
-	}
+	})
 	return t
 }
 
@@ -52,10 +48,6 @@ func runWrite(ctx context.Context, c *tool.Call, in writeArgs) (tool.Result, err
 		}
 		d.partlyRead = false // the session has written all of it
 	}
-	file, err := d.commit(ctx, c)
-	if err != nil {
-		return tool.Result{}, err
-	}
 	verb := "created"
 	if d.exists {
 		verb = "replaced"
@@ -68,9 +60,7 @@ func runWrite(ctx context.Context, c *tool.Call, in writeArgs) (tool.Result, err
 	for _, note := range d.notes {
 		s += "\n" + note
 	}
-	r := tool.Text(s)
-	r.Files = []tool.File{file}
-	return r, nil
+	return d.made(ctx, c, s)
 }
 
 // replaced describes the content of a file that is about to be replaced unread. All of it is stored in a blob,

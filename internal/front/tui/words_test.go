@@ -65,7 +65,7 @@ func TestRewindIsPlannedInWords(t *testing.T) {
 		Changes: []snapshot.Change{
 			{Path: "a\x1b[2J", Kind: snapshot.Create},
 			{Path: "b", Kind: snapshot.Delete},
-			{Path: "c", Kind: snapshot.ChangeMod, New: snapshot.Node{Mode: 0o755}},
+			{Path: "c", Kind: snapshot.ChangeMod, Mode: 0o755},
 			{Path: "d", Kind: snapshot.Retype},
 			{Path: "e", Kind: snapshot.Edit},
 		},

@@ -209,7 +209,7 @@ func becomes(c snapshot.Change) string {
 	case snapshot.Delete:
 		return "is removed, because the agent created it"
 	case snapshot.ChangeMod:
-		return fmt.Sprintf("gets its permissions back: %v", c.New.Mode)
+		return fmt.Sprintf("gets its permissions back: %v", c.Mode)
 	case snapshot.Retype:
 		return "returns to its earlier state"
 	}

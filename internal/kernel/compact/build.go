@@ -127,7 +127,7 @@ func (p Plan) carriedText() string {
 	var todo []string
 	c := p.src.Carry
 	for _, item := range c.Todo {
-		todo = append(todo, "["+item.Status+"] "+item.Text)
+		todo = append(todo, "["+string(item.State)+"] "+item.Text)
 	}
 	goal := cmp.Or(p.src.clip(p.notSaidAbove(c.Goal), max(p.keep/8, minGoal)>>p.halvings), "the person's last request; see their messages above")
 	if c.Goal == "" {
@@ -136,7 +136,6 @@ func (p Plan) carriedText() string {
 	b.WriteString("Goal: " + strings.ReplaceAll(cleanOrNone(goal), "\n", "\n  ") + "\n")
 	b.WriteString("Mode: " + oneLine(string(c.Mode), 100) + "\n")
 	p.writeList(&b, "To do:", todo)
-	p.writeList(&b, "Still waiting:", c.Pending)
 	p.writeList(&b, "Allowed by the person for this session:", c.Granted)
 	return strings.TrimSuffix(b.String(), "\n")
 }

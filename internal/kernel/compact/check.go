@@ -119,7 +119,7 @@ func (x *patterns) listedPaths(text string) []string {
 // knownText returns all text that a summary can take names from.
 func (p Plan) knownText() string {
 	f, c := p.src.Facts, p.src.Carry
-	parts := slices.Concat(f.Changed, c.Pending, []string{c.Goal, allText(p.src.Messages)})
+	parts := slices.Concat(f.Changed, []string{c.Goal, allText(p.src.Messages)})
 	for _, r := range f.Failed {
 		parts = append(parts, r.Command, r.Detail)
 	}

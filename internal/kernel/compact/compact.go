@@ -50,6 +50,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -64,10 +65,10 @@ const (
 // Source is a conversation with facts from its log. It is only read.
 type Source struct {
 	Messages []llm.Message
-	Person   []int    // indexes of messages in a person's own words, ascending
-	Events   []uint64 // the events of these messages; 0 or missing if unknown
-	Unshown  Unshown  // messages left out by earlier compactions
-	Facts    Facts    // of the whole session, including the time before earlier compactions
+	Person   []int        // indexes of messages in a person's own words, ascending
+	Events   []uint64     // the events of these messages; 0 or missing if unknown
+	Unshown  loop.Unshown // messages left out by earlier compactions
+	Facts    Facts        // of the whole session, including the time before earlier compactions
 	Carry    Carry
 	History  bool // the model has the history tool
 	// Room is how many tokens the new conversation may have; 0 means unknown.
@@ -107,39 +108,20 @@ type Test struct {
 // Carry holds parts of the state that the new conversation repeats without asking a model.
 type Carry struct {
 	Goal    string
-	Todo    []Item
-	Pending []string  // open questions and waiting work
-	Mode    tool.Mode // permission mode
-	Granted []string  // rules that a person allowed for the session
-	Answers []Answer  // the person's answers to calls, the oldest first
-	Lasting []Lasting // the oldest first
+	Todo    []tool.Todo
+	Mode    tool.Mode      // permission mode
+	Granted []string       // rules that a person allowed for the session
+	Answers []loop.Answer  // the person's answers to calls, the oldest first; without those whose result stays
+	Lasting []loop.Lasting // results that must stay, the oldest first; their texts are not repeated
 }
-
-// Lasting is a result that must stay, such as instructions that the model asked for.
-type Lasting struct {
-	Name string
-	Call string // the call; if its result stays, the text is not repeated
-	Text string
-}
-
-// Answer is a person's answer to a question of a call.
-type Answer struct {
-	Call  string // if its result stays, the answer is not repeated
-	To    string // the question
-	Text  string // the result of the call
-	Event uint64 // of the log
-}
-
-// Item is an entry of the to-do list.
-type Item struct{ Text, Status string }
 
 // Plan says which part of a conversation stays and which part a record replaces. [Split] makes it. It is safe for
 // concurrent use if Source.Count is.
 type Plan struct {
-	From     int     // index of the first message that stays, with all that follow
-	Replaced int     // tokens of the messages that the record replaces
-	Room     int     // tokens that a record may have
-	Unshown  Unshown // including those of earlier compactions
+	From     int          // index of the first message that stays, with all that follow
+	Replaced int          // tokens of the messages that the record replaces
+	Room     int          // tokens that a record may have
+	Unshown  loop.Unshown // including those of earlier compactions
 
 	src         Source
 	keep        int // see Split

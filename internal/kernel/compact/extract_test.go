@@ -8,6 +8,7 @@ import (
 
 	"github.com/inspan/inspan/internal/kernel/compact"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 func TestExtract(t *testing.T) {
@@ -23,7 +24,7 @@ func TestExtract(t *testing.T) {
 		Changed: []string{"parse.go", "lex.go"},
 		Test:    &compact.Test{Run: compact.Run{Command: "go test ./parse", Detail: "--- FAIL: TestTabs"}},
 	}
-	src.Carry = compact.Carry{Todo: []compact.Item{{"write notes", "pending"}, {"read it", "Done"}}, Pending: []string{"leave to push"}}
+	src.Carry = compact.Carry{Todo: []tool.Todo{{Text: "write notes", State: "pending"}, {Text: "read it", State: "Done"}}}
 	p := split(t, src, 500)
 	got := p.Extract()
 	want := compact.Summary{

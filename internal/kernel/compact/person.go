@@ -45,13 +45,6 @@ func (s Source) twelfths(n int) int {
 	return s.Room * n / 12
 }
 
-// Unshown counts the person's messages that are left out entirely, and has the events of the first and the last;
-// 0 if unknown.
-type Unshown struct {
-	Messages    int
-	First, Last uint64
-}
-
 // personMessage is a message of the person with its event.
 type personMessage struct {
 	llm.Message
@@ -315,8 +308,8 @@ func (p Plan) answersText() string {
 	var list []string
 	for _, a := range p.src.Carry.Answers {
 		if !p.keepsResult(a.Call) {
-			said := strings.ReplaceAll(cleanOrNone(p.src.withEvent(a.Event).clip(a.Text, minPerson)), "\n", "\n  ")
-			list = append(list, fmt.Sprintf("- event %d, to %q: %s\n", a.Event, oneLine(a.To, 200), said))
+			said := strings.ReplaceAll(cleanOrNone(p.src.withEvent(a.Seq).clip(a.Text, minPerson)), "\n", "\n  ")
+			list = append(list, fmt.Sprintf("- event %d, to %q: %s\n", a.Seq, oneLine(a.To, 200), said))
 		}
 	}
 	shown := lastFitting(list, p.src.twelfths(listPart)>>(p.halvings/3), p.src.tokens)

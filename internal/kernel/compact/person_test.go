@@ -12,6 +12,7 @@ import (
 	"github.com/inspan/inspan/internal/kernel/compact"
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // talk is a conversation in a window, compacted whenever a driver would do it.
@@ -289,7 +290,7 @@ func TestWhateverIsSaid(t *testing.T) {
 			c.Facts.Changed = append(c.Facts.Changed, fmt.Sprintf("%s/f%d.go", strings.Repeat("folder", 10), len(c.Facts.Changed)))
 		}
 		for range rapid.IntRange(0, 30).Draw(t, "todo") {
-			c.Carry.Todo = append(c.Carry.Todo, compact.Item{Text: tokens(40, "a thing to do"), Status: "open"})
+			c.Carry.Todo = append(c.Carry.Todo, tool.Todo{Text: tokens(40, "a thing to do"), State: "open"})
 			c.Facts.Failed = append(c.Facts.Failed, compact.Run{Command: tokens(200, "some command")})
 		}
 		words := rapid.SampledFrom([]string{"so many words", "never touch a_b.go.", "必须保持。", "x"})

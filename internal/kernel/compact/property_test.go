@@ -11,6 +11,7 @@ import (
 	"github.com/inspan/inspan/internal/kernel/compact"
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // random draws conversations as the loop folds them, and stranger ones.
@@ -81,8 +82,7 @@ func (r *random) source() compact.Source {
 	for range r.IntN(4) {
 		src.Facts.Failed = append(src.Facts.Failed, compact.Run{Command: r.text(8)})
 	}
-	src.Carry.Todo = []compact.Item{{r.text(6), "open"}, {r.text(6), "done"}}
-	src.Carry.Pending = []string{r.text(5)}
+	src.Carry.Todo = []tool.Todo{{Text: r.text(6), State: "open"}, {Text: r.text(6), State: "done"}}
 	if r.IntN(2) == 0 {
 		src.Carry.Goal = r.text(20)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/inspan/inspan/internal/kernel/compact"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -139,13 +140,11 @@ func (x *expander) carry(verb, rest string) bool {
 	case "granted":
 		c.Granted = append(c.Granted, rest)
 	case "skills":
-		c.Lasting = append(c.Lasting, compact.Lasting{Name: rest})
+		c.Lasting = append(c.Lasting, loop.Lasting{Name: rest})
 	case "files": // are those that were changed
-	case "pending":
-		c.Pending = append(c.Pending, rest)
 	case "todo":
 		text, status, _ := strings.Cut(rest, "|")
-		c.Todo = append(c.Todo, compact.Item{Text: text, Status: status})
+		c.Todo = append(c.Todo, tool.Todo{Text: text, State: tool.TodoState(status)})
 	default:
 		return false
 	}

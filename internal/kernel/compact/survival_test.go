@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/internal/kernel/compact"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // facts are things that a person says in a session, one of each kind, and facts of the log. Each must be in every
@@ -87,9 +89,9 @@ func TestSurvival(t *testing.T) {
 				c.writes, c.History = scribe, true
 				c.Facts.Test = &compact.Test{Run: compact.Run{Command: "pytest tests/", Detail: "FAILED tests/test_quux.py::" + facts()["failing check"]}}
 				c.Facts.Changed = []string{"lib/a.go"}
-				c.Carry.Todo = []compact.Item{{Text: "write the migration of table K9", Status: "pending"}}
+				c.Carry.Todo = []tool.Todo{{Text: "write the migration of table K9", State: "pending"}}
 				c.worked("which port?", llm.Say(facts()["answer"]))
-				c.Carry.Answers = []compact.Answer{{Call: "c1", To: "which port?", Text: facts()["answer"], Event: 5}}
+				c.Carry.Answers = []loop.Answer{{Call: "c1", To: "which port?", Text: facts()["answer"], Seq: 5}}
 				for _, said := range asked() {
 					c.says(t, said)
 				}

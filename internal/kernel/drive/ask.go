@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -33,9 +32,13 @@ func (a *asker) ask(ctx context.Context, question string, options []string) (str
 	if err != nil {
 		return "", err
 	}
+	preview := question
+	for i, o := range options {
+		preview += fmt.Sprintf("\n%d. %s", i+1, o)
+	}
 	r := event.Raised{
 		ID: fmt.Sprintf("%s.%d.%d", a.call.ID, a.turn, a.count.Add(1)), Call: a.call.ID, Agent: a.call.Name, Tool: "ask_user", Args: args,
-		Effects: []tool.Effect{{Kind: tool.Question, Text: question}}, Preview: numbered(question, options),
+		Effects: []tool.Effect{{Kind: tool.Question, Text: question}}, Preview: preview,
 	}
 	if a.cfg.AskTimeout > 0 {
 		r.Until = time.Now().Add(a.cfg.AskTimeout)
@@ -52,16 +55,6 @@ func (a *asker) ask(ctx context.Context, question string, options []string) (str
 }
 
 var errNoWaiter = errors.New("questions need a log that implements event.Waiter, to notice the answer")
-
-// numbered returns a question with its options, numbered.
-func numbered(question string, options []string) string {
-	var b strings.Builder
-	b.WriteString(question)
-	for i, o := range options {
-		fmt.Fprintf(&b, "\n%d. %s", i+1, o)
-	}
-	return b.String()
-}
 
 // FindAnswer looks up a raised question in the log. It returns the number of its event, 0 if there is none, and the
 // answer, nil if there is none. It fails if the log is not an [event.Waiter]. Any goroutine may call it.

@@ -81,16 +81,6 @@ func (cs *calls) describe(c loop.Call) runningCall {
 	return runningCall{changes: delegates || changes(c.Effects), isCaller: c.Caller, unbounded: delegates || c.Caller}
 }
 
-// anyChanging reports whether a running call may change the workspace.
-func (cs *calls) anyChanging() bool {
-	for _, c := range cs.running {
-		if c.changes || c.isCaller {
-			return true
-		}
-	}
-	return false
-}
-
 // fitting returns the first calls of the list, as many as there is room for.
 func (cs *calls) fitting(list []loop.Call) []loop.Call {
 	room := cap(cs.results)
@@ -118,7 +108,7 @@ func (cs *calls) start(ctx context.Context, list []loop.Call) error {
 		return cs.await(ctx)
 	}
 	changes := slices.ContainsFunc(list, func(c loop.Call) bool { return cs.describe(c).changes })
-	if changes && !cs.workspace.spanOpen && cs.workspace.checkable() {
+	if changes && !cs.workspace.spanOpen && cs.cfg.Checkpoint != nil && !cs.workspace.uncheckable {
 		return cs.workspace.checkpoint(ctx, false)
 	}
 	var intents []event.Body
@@ -284,7 +274,12 @@ func whyStopped(cause error) string {
 // await waits until a call ends, the log grows, a nested call is requested, or a deadline passes: for an answer, or
 // for the jobs of an answered run.
 func (cs *calls) await(ctx context.Context) error {
-	cs.resumeSuspended(ctx)
+	for _, c := range cs.journal.state.Calling() { // callers that were suspended and can continue
+		if _, runs := cs.running[c.ID]; !runs && cs.callers[c.ID] == nil && !c.Stalled() {
+			cs.ensureContext(ctx)
+			cs.launch(c)
+		}
+	}
 	w, ok := cs.journal.log.(event.Waiter)
 	if !ok && len(cs.running) == 0 {
 		return errors.New("background work needs a log that implements event.Waiter, to notice its results")
@@ -389,7 +384,9 @@ func (cs *calls) shutDown(ctx context.Context, failed error) {
 	if cs.workspace.spanOpen {
 		_ = cs.workspace.checkpoint(whole, true)
 	}
-	cs.workspace.saveUnfinished(whole)
+	if cs.workspace.everChanged && cs.journal.state.Run.Active {
+		_ = cs.workspace.save(whole) // if this fails, the next driver does it
+	}
 }
 
 // stopAll stops the calls and waits for them. It stores their results unless failed is set. A caller that is stopped

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"time"
@@ -37,7 +36,11 @@ func (d *Driver) compact(ctx context.Context, c loop.Compact) error {
 		return d.journal.record(ctx, kept)
 	}
 	times, from := state.Compaction.Times, source(state, c.Why)
-	plan, ok := compact.Split(from, keptTokens(from.Room))
+	keep := keepTokens
+	if from.Room > 0 {
+		keep = min(keep, from.Room/3)
+	}
+	plan, ok := compact.Split(from, keep)
 	if !ok {
 		return d.journal.record(ctx, event.Kept{Why: c.Why, Reason: "there is too little to summarise"})
 	}
@@ -56,7 +59,7 @@ func (d *Driver) compact(ctx context.Context, c loop.Compact) error {
 		record, s.how, s.problems = plan.Extract(), "extract", append(s.problems, "no summary: "+err.Error())
 	}
 	body := event.Compacted{Why: c.Why, How: s.how, Lacks: s.problems, Route: s.route, Usage: s.usage, Cost: s.cost, Consulted: s.consulted}
-	to := loop.Shortened{Events: plan.Events(), Unshown: loop.Unshown(plan.Unshown)}
+	to := loop.Shortened{Events: plan.Events(), Unshown: plan.Unshown}
 	to.Messages, to.Person = plan.Build(record)
 	if err := d.replace(ctx, body, to, len(from.Messages)); err != nil {
 		return err
@@ -97,14 +100,6 @@ func (d *Driver) replace(ctx context.Context, body event.Compacted, to loop.Shor
 	})
 }
 
-// keptTokens returns how many tokens at the end of a conversation stay unchanged, given its room; room 0 means unknown.
-func keptTokens(room int) int {
-	if room > 0 {
-		return min(keepTokens, room/3)
-	}
-	return keepTokens
-}
-
 // allowedTokens returns how many tokens of messages a compaction may leave, so that a quarter of the room is free; 0 if
 // the room is unknown. A conversation that the provider refused was too long, even if we counted less.
 func allowedTokens(st *loop.State, why event.Compaction) int {
@@ -122,10 +117,10 @@ func allowedTokens(st *loop.State, why event.Compaction) int {
 // source returns the conversation and its context for a compaction.
 func source(st *loop.State, why event.Compaction) compact.Source {
 	return compact.Source{
-		Messages: st.Messages, Person: st.Person, Events: st.Events, Unshown: compact.Unshown(st.Compaction.Unshown),
+		Messages: st.Messages, Person: st.Person, Events: st.Events, Unshown: st.Compaction.Unshown,
 		Count: st.Count, Room: allowedTokens(st, why),
 		Facts:   facts(st),
-		Carry:   compact.Carry{Goal: st.Asked(), Todo: todo(st), Mode: st.Mode, Granted: st.Granted, Answers: answers(st), Lasting: lasting(st)},
+		Carry:   compact.Carry{Goal: st.Asked(), Todo: st.Todo, Mode: st.Mode, Granted: st.Granted, Answers: st.Answers, Lasting: st.Lasting},
 		History: st.HasTool("history"),
 	}
 }
@@ -141,7 +136,7 @@ func facts(st *loop.State) compact.Facts {
 	var f compact.Facts
 	tests := regexp.MustCompile(testRun)
 	for _, path := range st.Work.Changed {
-		f.Changed = append(f.Changed, relativePath(st.Root, path))
+		f.Changed = append(f.Changed, text.Below(st.Root, path))
 	}
 	for _, ran := range st.Work.Ran {
 		run := compact.Run{Command: ran.Command, Detail: ran.Shown}
@@ -157,37 +152,6 @@ func facts(st *loop.State) compact.Facts {
 		}
 	}
 	return f
-}
-
-func todo(st *loop.State) []compact.Item {
-	var out []compact.Item
-	for _, t := range st.Todo {
-		out = append(out, compact.Item{Text: t.Text, Status: string(t.State)})
-	}
-	return out
-}
-
-func answers(st *loop.State) []compact.Answer {
-	var out []compact.Answer
-	for _, a := range st.Answers {
-		out = append(out, compact.Answer{Call: a.Call, To: a.To, Text: a.Text, Event: a.Seq})
-	}
-	return out
-}
-
-func lasting(st *loop.State) []compact.Lasting {
-	var out []compact.Lasting
-	for _, l := range st.Lasting {
-		out = append(out, compact.Lasting{Name: l.Name, Call: l.Call, Text: l.Text})
-	}
-	return out
-}
-
-func relativePath(root, path string) string {
-	if rel, err := filepath.Rel(root, path); err == nil && root != "" && text.Inside(root, path) {
-		return rel
-	}
-	return path
 }
 
 // summary is a summary being written.
@@ -298,7 +262,10 @@ func (s *summary) ask(ctx context.Context, req llm.Request) (string, error) {
 			return "", err
 		case chunk.Routed != nil:
 			by = chunk.Routed.Info
-			s.recordRouting("route", chunk.Routed.Judge)
+			if judge := chunk.Routed.Judge; judge != nil { // choosing a model has cost something
+				c := llm.Consulted{Purpose: "route", Route: judge.Info.Route(), Usage: judge.Usage, Cost: request.Dollars(judge), Millis: judge.Millis}
+				s.usage, s.cost, s.consulted = s.usage.Add(c.Usage), s.cost+c.Cost, append(s.consulted, c)
+			}
 		case chunk.Retry != nil:
 			if s.waited += chunk.Retry.Wait; s.waited > maxModelWait {
 				s.recordFailure(req, by, began, chunk.Retry.Cause)
@@ -328,13 +295,4 @@ func (s *summary) recordFailure(req llm.Request, by llm.Info, began time.Time, e
 		s.usage, s.cost = s.usage.Add(c.Usage), s.cost+c.Cost
 	}
 	s.consulted = append(s.consulted, c)
-}
-
-// recordRouting records the cost of choosing a model.
-func (s *summary) recordRouting(purpose string, on *llm.Spent) {
-	if on == nil {
-		return
-	}
-	c := llm.Consulted{Purpose: purpose, Route: on.Info.Route(), Usage: on.Usage, Cost: request.Dollars(on), Millis: on.Millis}
-	s.usage, s.cost, s.consulted = s.usage.Add(c.Usage), s.cost+c.Cost, append(s.consulted, c)
 }

@@ -110,7 +110,7 @@ func Open(ctx context.Context, cfg *Config, log event.Log, state *loop.State) (*
 	d.judging = &judging{cfg: cfg, journal: d.journal, tools: d.tools, seen: d.seen}
 	d.instructions = &instructions{cfg: cfg, journal: d.journal, asked: map[string]bool{}}
 	d.hooks = &hooks{cfg: cfg, journal: d.journal, who: d.judging.who}
-	d.requests = newRequests(cfg, d.journal)
+	d.requests = &requests{cfg: cfg, journal: d.journal, model: cfg.model()}
 	cfg.Secrets.Learn()
 	return d, d.tools.gather(ctx)
 }
@@ -298,15 +298,29 @@ func (d *Driver) modeNote(bodies []event.Body) []event.Body {
 
 // needsCheckpoint reports whether a checkpoint is due because all calls that may change something have ended.
 func (d *Driver) needsCheckpoint(next loop.Next) bool {
-	_, more := next.(loop.RunCalls)
-	return !more && d.workspace.spanOpen && !d.calls.anyChanging()
+	if _, more := next.(loop.RunCalls); more || !d.workspace.spanOpen {
+		return false
+	}
+	for _, c := range d.calls.running {
+		if c.changes || c.isCaller {
+			return false
+		}
+	}
+	return true
 }
 
 // stop ends the run, unless a hook lets a finished run continue.
 func (d *Driver) stop(ctx context.Context, stopped event.Stopped) error {
 	if stopped.Reason == event.ReasonDone {
-		if stored, err := d.hooks.runStop(ctx, stopped); err != nil || !stored {
-			return err
+		rounds := d.journal.state.Run.HookRounds
+		if rounds < maxRounds {
+			// A hook may let the run continue. If its answer is not stored, the loop must be asked again.
+			stored, err := d.hooks.decide(ctx, tool.Point{
+				Moment: tool.RunStop, Why: string(stopped.Reason), Text: lastReply(d.journal.state), Rounds: rounds,
+			})
+			if err != nil || !stored {
+				return err
+			}
 		}
 	}
 	if err := d.tools.storeServerTrouble(ctx); err != nil {
@@ -356,7 +370,10 @@ func (d *Driver) beforeFold(body event.Body) {
 	case event.Replied:
 		d.seen.forget()
 	case event.Ended:
-		d.calls.deliverResult(b)
+		if w, waits := d.calls.openRequests[b.Call]; waits { // a caller waits for the result
+			delete(d.calls.openRequests, b.Call)
+			w.caller.giveResult(w, b)
+		}
 		d.seen.beforeChange(b.Files)
 	}
 }

@@ -51,9 +51,10 @@ func passage(e event.Event, names map[string]string) tool.Passage {
 			p.Who, p.Text = "harness", b.Text
 		}
 	case event.Replied:
-		p.Who, p.Text = "model", replyText(b.Parts)
+		p.Who, p.Text = "model", b.Parts.Text()
 		for _, c := range b.Parts.Calls() {
 			names[c.ID] = c.Name
+			p.Text += fmt.Sprintf("\n[called %s with %s]", c.Name, c.Args)
 		}
 	case event.Ended:
 		p.Who, p.Call, p.Text = names[b.Call], b.Call, b.Parts.Text()
@@ -74,13 +75,4 @@ func messageText(parts llm.Parts) string {
 		s = strings.TrimPrefix(s+fmt.Sprintf("\n[images: %d]", n), "\n")
 	}
 	return s
-}
-
-// replyText returns the text of a reply, with its calls.
-func replyText(parts llm.Parts) string {
-	text := parts.Text()
-	for _, c := range parts.Calls() {
-		text += fmt.Sprintf("\n[called %s with %s]", c.Name, c.Args)
-	}
-	return text
 }

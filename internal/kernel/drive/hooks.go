@@ -91,22 +91,6 @@ func (h *hooks) sessionStart(ctx context.Context) []event.Body {
 	return bodies
 }
 
-// promptSaid shows hooks the person's text before a model sees it.
-func (h *hooks) promptSaid(ctx context.Context) error {
-	_, err := h.decide(ctx, tool.Point{Moment: tool.PromptSaid, Text: h.journal.state.Run.UnseenText})
-	return err
-}
-
-// runStop asks the hooks whether a finished run should continue. If the outcome is not stored, the loop must be asked
-// again.
-func (h *hooks) runStop(ctx context.Context, stopped event.Stopped) (stored bool, err error) {
-	rounds := h.journal.state.Run.HookRounds
-	if rounds >= maxRounds {
-		return true, nil
-	}
-	return h.decide(ctx, tool.Point{Moment: tool.RunStop, Why: string(stopped.Reason), Text: lastReply(h.journal.state), Rounds: rounds})
-}
-
 // lastReply returns the text of the model's last reply.
 func lastReply(st *loop.State) string {
 	for i := len(st.Messages) - 1; i >= 0; i-- {

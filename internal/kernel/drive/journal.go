@@ -89,23 +89,19 @@ func (j *journal) store(ctx context.Context, bodies []event.Body) error {
 		return err
 	}
 	for _, e := range events {
-		if e, err = asRead(e); err != nil {
-			return err
+		// Fold the form in which the log gives it to readers, so that every reader gets the same state.
+		line, err := event.Encode(e)
+		if err == nil {
+			e, err = event.Decode(line)
 		}
-		if err := j.fold(e); err != nil {
+		if err == nil {
+			err = j.fold(e)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// asRead returns the event in the form in which the log gives it to readers, so that every reader gets the same state.
-func asRead(e event.Event) (event.Event, error) {
-	line, err := event.Encode(e)
-	if err != nil {
-		return e, err
-	}
-	return event.Decode(line)
 }
 
 // catchUp folds and yields the events that the state lacks.

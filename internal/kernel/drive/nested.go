@@ -179,7 +179,15 @@ func (cs *calls) makeCall(ctx context.Context, w callRequest) error {
 		return nil // the caller has ended or was started again
 	}
 	if w.idle {
-		cs.endIfStuck(parent, w.caller)
+		for _, open := range cs.openRequests {
+			if open.caller == w.caller {
+				return nil
+			}
+		}
+		// It would wait forever if all results that it waits for come after a call that it has left out.
+		if err := w.caller.divergence(parent); err != nil && len(w.caller.outOfTurn) > 0 {
+			w.caller.cancel(err)
+		}
 		return nil
 	}
 	made, known := w.caller.match(parent, w)
@@ -228,19 +236,6 @@ func (m *caller) divergence(parent loop.Call) error {
 		}
 	}
 	return nil
-}
-
-// endIfStuck cancels a caller that would wait forever: all results that it waits for come after a call that it has
-// left out.
-func (cs *calls) endIfStuck(parent loop.Call, m *caller) {
-	for _, w := range cs.openRequests {
-		if w.caller == m {
-			return
-		}
-	}
-	if err := m.divergence(parent); err != nil && len(m.outOfTurn) > 0 {
-		m.cancel(err)
-	}
 }
 
 // replayResults gives the caller all results that are due: a logged result is due once the caller has requested all
@@ -365,21 +360,6 @@ func (cs *calls) holdCall(w callRequest) {
 	close(w.held)
 }
 
-// holdAll tells callers that may run ahead that their nested calls can't continue now. It reports whether such
-// callers are still running; they will end soon.
-func (cs *calls) holdAll() (some bool) {
-	for id, w := range cs.openRequests {
-		if _, runs := cs.running[id]; !runs && w.caller.ahead && cs.callers[w.caller.id] == w.caller {
-			cs.holdCall(w)
-		}
-	}
-	for _, m := range cs.callers {
-		_, runs := cs.running[m.id]
-		some = some || runs && m.sawHeld
-	}
-	return some
-}
-
 // suspendStalled stops callers that only wait for decisions on nested calls. They run again after a decision.
 func (cs *calls) suspendStalled(ctx context.Context) error {
 	select {
@@ -387,28 +367,18 @@ func (cs *calls) suspendStalled(ctx context.Context) error {
 		return cs.makeCall(ctx, w)
 	default:
 	}
-	if cs.holdAll() {
-		return cs.await(ctx)
-	}
-	return cs.stopAll(ctx, nil)
-}
-
-// resumeSuspended runs suspended callers again if they can continue.
-func (cs *calls) resumeSuspended(ctx context.Context) {
-	for _, c := range cs.journal.state.Calling() {
-		if _, runs := cs.running[c.ID]; !runs && cs.callers[c.ID] == nil && !c.Stalled() {
-			cs.ensureContext(ctx)
-			cs.launch(c)
+	// Callers that may run ahead learn that their nested calls can't continue now. They will end soon.
+	for id, w := range cs.openRequests {
+		if _, runs := cs.running[id]; !runs && w.caller.ahead && cs.callers[w.caller.id] == w.caller {
+			cs.holdCall(w)
 		}
 	}
-}
-
-// deliverResult gives a caller the result of its nested call.
-func (cs *calls) deliverResult(end event.Ended) {
-	if w, waits := cs.openRequests[end.Call]; waits {
-		delete(cs.openRequests, end.Call)
-		w.caller.giveResult(w, end)
+	for _, m := range cs.callers {
+		if _, runs := cs.running[m.id]; runs && m.sawHeld {
+			return cs.await(ctx)
+		}
 	}
+	return cs.stopAll(ctx, nil)
 }
 
 // callContext returns the context of a call that is about to run. For a nested call, it ends with the caller, and when

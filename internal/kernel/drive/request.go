@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan/internal/kernel/redact"
 	"github.com/inspan/inspan/internal/kernel/request"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // requests asks the model.
@@ -24,10 +25,6 @@ type requests struct {
 	cache   request.CacheWatch
 	images  request.Images
 	memo    memo.Memo // caches the encoding of earlier requests
-}
-
-func newRequests(cfg *Config, j *journal) *requests {
-	return &requests{cfg: cfg, journal: j, model: cfg.model()}
 }
 
 // load returns a request with the content of its blobs.
@@ -46,7 +43,8 @@ func (d *Driver) ask(ctx context.Context, n loop.Ask) error {
 		return d.requests.waitOut(ctx, wait)
 	}
 	if state.Run.UnseenText != "" && len(d.cfg.Hooks) > 0 {
-		return d.hooks.promptSaid(ctx)
+		_, err := d.hooks.decide(ctx, tool.Point{Moment: tool.PromptSaid, Text: state.Run.UnseenText}) // before a model sees it
+		return err
 	}
 	if added, err := d.tools.addNew(ctx); added || err != nil {
 		return err
@@ -60,7 +58,11 @@ func (d *Driver) ask(ctx context.Context, n loop.Ask) error {
 	if err != nil {
 		return err
 	}
-	d.prepareTools(x.req.Tools)
+	for _, spec := range x.req.Tools { // tools prepare while the model is working
+		if t := d.tools.byName[spec.Name]; t.Ready != nil {
+			t.Ready(d.judging.call(llm.Call{Name: spec.Name}, nil))
+		}
+	}
 	watched, done := d.journal.interruptible(ctx)
 	for chunk, err := range x.model.Stream(watched, x.req) {
 		if err != nil {
@@ -78,15 +80,6 @@ func (d *Driver) ask(ctx context.Context, n loop.Ask) error {
 	}
 	done()
 	return x.store(ctx)
-}
-
-// prepareTools lets tools prepare while the model is working.
-func (d *Driver) prepareTools(specs []llm.ToolSpec) {
-	for _, spec := range specs {
-		if t := d.tools.byName[spec.Name]; t.Ready != nil {
-			t.Ready(d.judging.call(llm.Call{Name: spec.Name}, nil))
-		}
-	}
 }
 
 // waitOut completes a wait that an earlier driver began. An interrupt ends it.

@@ -88,16 +88,6 @@ func (w *workspace) save(ctx context.Context) error {
 	return w.journal.record(ctx, kept...)
 }
 
-// saveUnfinished saves the state if the driver ends in the middle of a run. If that fails, the next driver does it.
-func (w *workspace) saveUnfinished(ctx context.Context) {
-	if w.everChanged && w.journal.state.Run.Active {
-		_ = w.save(ctx)
-	}
-}
-
-// checkable reports whether checkpoints can be taken.
-func (w *workspace) checkable() bool { return w.cfg.Checkpoint != nil && !w.uncheckable }
-
 // checkpoint takes a checkpoint before or after calls that may change the workspace. If that fails, it notes so once,
 // and the run continues without checkpoints.
 func (w *workspace) checkpoint(ctx context.Context, after bool) error {

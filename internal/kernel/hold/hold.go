@@ -88,7 +88,16 @@ type opener interface {
 // opened returns an environment with access to the sensitive places among the judged effects.
 func opened(c *tool.Call, effects []tool.Effect, pass tool.Pass) tool.Env {
 	env := c.Env
-	pass = passOf(c.Mode, effects, pass)
+	pass.All = c.Mode == tool.ModeYolo
+	for _, e := range effects {
+		switch {
+		case e.Sensitive == "":
+		case e.Kind == tool.Read:
+			pass.Read = append(pass.Read, e.Path)
+		case e.Kind == tool.Write:
+			pass.Write = append(pass.Write, e.Path)
+		}
+	}
 	if files, ok := env.Files.(opener); ok && pass.Some() {
 		env.Files = files.Opened(pass)
 	}
@@ -122,21 +131,6 @@ func (p Named) Start(ctx context.Context, c tool.Command) (tool.Process, error) 
 	c.Vars = append(c.Vars[:len(c.Vars):len(c.Vars)], "TRACEPARENT="+p.Call.Traceparent,
 		"INSPAN_SESSION="+p.Call.Session, "INSPAN_AGENT="+who.Kind, "INSPAN_PARENT="+who.Parent, "INSPAN_LEAD="+who.Lead)
 	return p.Procs.Start(ctx, c)
-}
-
-// passOf adds the sensitive places among the judged effects to a pass.
-func passOf(mode tool.Mode, effects []tool.Effect, p tool.Pass) tool.Pass {
-	p.All = mode == tool.ModeYolo
-	for _, e := range effects {
-		switch {
-		case e.Sensitive == "":
-		case e.Kind == tool.Read:
-			p.Read = append(p.Read, e.Path)
-		case e.Kind == tool.Write:
-			p.Write = append(p.Write, e.Path)
-		}
-	}
-	return p
 }
 
 // covers reports whether one of the effects includes this one.

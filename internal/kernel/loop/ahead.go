@@ -21,19 +21,6 @@ func (t *table) awaitsParent(i int) bool {
 	return c.RequestedAhead && (c.Caller || !tool.ReadOnly(c.Effects) || i < t.reached)
 }
 
-// mayOvertake reports whether a call need not wait for an earlier one, because the parent has reached only the
-// later one and the earlier one is not running.
-func (t *table) mayOvertake(i, earlier int) bool {
-	e := &t.calls[earlier]
-	return e.RequestedAhead && !t.calls[i].RequestedAhead && e.Phase != phaseRunning
-}
-
-// awaitsDecision reports whether a call that the parent has reached waits for a decision.
-func (t *table) awaitsDecision() bool {
-	return t.in[phaseWaiting] > 0 &&
-		slices.ContainsFunc(t.calls, func(c Call) bool { return c.Phase == phaseWaiting && !c.RequestedAhead })
-}
-
 // IsBlocked reports whether a call waits for a decision, or for its parent to reach it.
 func (s *State) IsBlocked(id string) bool {
 	t, c := s.calls.findNested(id)

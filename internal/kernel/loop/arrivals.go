@@ -68,25 +68,16 @@ func (s *State) admitArrivals(atLeastOne bool) {
 	s.Arrivals, s.ArrivalsListed = slices.Clone(s.Arrivals[n:]), max(0, s.ArrivalsListed-n)
 	if len(s.Arrivals) > 0 && len(s.Arrivals) >= 2*s.ArrivalsListed {
 		s.ArrivalsListed = len(s.Arrivals)
-		s.push(llm.User, llm.Say("["+s.waitingArrivals()+"]"))
+		// The text is part of the fold and must not change.
+		var list []string
+		for _, m := range s.Arrivals {
+			list = append(list, fmt.Sprintf("from %s (about %d tokens)", m.From, s.arrivalTokens(m)))
+		}
+		s.push(llm.User, llm.Say(fmt.Sprintf("[There is no room in the context window for %d of these yet. They come by themselves, in this order, as soon as there "+
+			"is, or when you answer: %s]", len(s.Arrivals), strings.Join(abbreviate(list), ", "))))
 	}
 }
 
 func (s *State) arrivalTokens(m message) int {
 	return s.Count(llm.Message{Role: llm.User, Parts: m.Parts})
-}
-
-// waitingArrivals tells the model which arrivals wait for room. The text is part of the fold and must not change.
-func (s *State) waitingArrivals() string {
-	var list []string
-	for _, m := range s.Arrivals {
-		list = append(list, fmt.Sprintf("from %s (about %d tokens)", m.From, s.arrivalTokens(m)))
-	}
-	return fmt.Sprintf("There is no room in the context window for %d of these yet. They come by themselves, in this order, as soon as there "+
-		"is, or when you answer: %s", len(s.Arrivals), strings.Join(abbreviate(list), ", "))
-}
-
-// arrivalsDue returns the message after which the first waiting arrival is admitted, and whether any waits.
-func (s *State) arrivalsDue() (event.Steered, bool) {
-	return steer("These messages waited for room in the context window:", WhyArrived), len(s.Arrivals) > 0
 }

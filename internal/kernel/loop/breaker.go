@@ -23,13 +23,6 @@ func (s *State) stopByBreaker(b event.Cancelled) {
 	}
 }
 
-// paused makes the run wait, together with the session's children.
-func (s *State) paused(b event.Paused) {
-	if s.Run.Active {
-		s.Run.Paused = &b
-	}
-}
-
 // ask returns the request to the model, not before the earliest allowed time.
 func (s *State) ask() Ask {
 	a := Ask{Turn: s.Run.Turn + 1, NotBefore: s.Run.NotBefore, WaitCause: s.Run.WaitCause}

@@ -2,7 +2,6 @@ package loop
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -47,7 +46,16 @@ func (s *State) replied(b event.Replied, seq uint64, at time.Time) {
 	if r.Reply != replyRefusal && !blank(b.Parts) {
 		s.push(llm.Assistant, b.Parts)
 		s.Measured.Messages = len(s.Messages)
-		r.Calls = newCalls(b, seq)
+		// The calls of a reply that was cut may be incomplete, and never run.
+		first := phaseNew
+		switch b.Stop {
+		case llm.StopLength, llm.StopCut, llm.StopWindow:
+			first = phaseCut
+		}
+		r.Calls = nil
+		for _, c := range b.Parts.Calls() {
+			r.Calls = append(r.Calls, Call{Call: c, Seq: seq, Phase: first})
+		}
 	}
 	if len(r.Calls) == 0 {
 		s.flushSteer()
@@ -89,20 +97,6 @@ func thought(parts llm.Parts) string {
 	return strings.Join(texts, "\n")
 }
 
-// newCalls returns the calls of a reply. If the reply was cut, its calls may be incomplete and never run.
-func newCalls(b event.Replied, seq uint64) []Call {
-	first := phaseNew
-	switch b.Stop {
-	case llm.StopLength, llm.StopCut, llm.StopWindow:
-		first = phaseCut
-	}
-	var calls []Call
-	for _, c := range b.Parts.Calls() {
-		calls = append(calls, Call{Call: c, Seq: seq, Phase: first})
-	}
-	return calls
-}
-
 // called folds in an event about one call.
 func (s *State) called(e event.Event) {
 	switch b := e.Body.(type) {
@@ -133,7 +127,9 @@ func (s *State) called(e event.Event) {
 			t.decided(c, b)
 			s.grant(b.Grants(c.Rules, c.Offers))
 		case len(b.Args) > 0 && c.Parent == "":
-			c.edit(b.Args)
+			// A person's arguments replace those of the call, and the question about the old ones.
+			c.Name, c.Tool, c.Args, c.Edited = cmp.Or(c.Tool, c.Name), "", b.Args, true
+			c.Preview, c.Rules, c.Offers, c.Until, c.WaitingSeq, c.Shown = "", nil, nil, time.Time{}, 0, nil
 			t.move(c, phaseNew)
 		default:
 			c.AnsweredInWords = b.Reason != "" && b.By != By
@@ -163,12 +159,6 @@ func (s *State) grant(rules []string) {
 			s.Granted = append(s.Granted, r)
 		}
 	}
-}
-
-// edit replaces a call's arguments with a person's, and clears the question about the old ones.
-func (c *Call) edit(args json.RawMessage) {
-	c.Name, c.Tool, c.Args, c.Edited = cmp.Or(c.Tool, c.Name), "", args, true
-	c.Preview, c.Rules, c.Offers, c.Until, c.WaitingSeq, c.Shown = "", nil, nil, time.Time{}, 0, nil
 }
 
 func (t *table) judged(c *Call, b event.Judged) {

@@ -60,7 +60,10 @@ func (s *State) child(id string) *Child {
 // Another one with the same id replaces it.
 func (s *State) raised(q Question) {
 	c := s.child(q.Child)
-	open := c != nil && c.Open || q.Child == "" && (s.isRunning(q.Call) || s.isStepRunning(q.Call))
+	_, call := s.calls.findNested(q.Call, phaseRunning)
+	step, begun := s.Steps[q.Call]
+	works := call != nil || begun && step.Ended == nil
+	open := c != nil && c.Open || q.Child == "" && works
 	i := slices.IndexFunc(s.Raised, func(r Question) bool { return r.ID == q.ID })
 	switch {
 	case !open || i >= 0 && s.Raised[i].Of == q.Of:
@@ -70,12 +73,6 @@ func (s *State) raised(q Question) {
 	default:
 		s.Raised = append(s.Raised, q)
 	}
-}
-
-// isRunning reports whether a call is running.
-func (s *State) isRunning(call string) bool {
-	_, c := s.calls.findNested(call, phaseRunning)
-	return c != nil
 }
 
 // retract drops the questions of a call or step that no longer runs.

@@ -18,7 +18,14 @@ type partialDigest struct {
 // state. The number before the colon is the version of the hashed form. Digests of different versions can't be
 // compared. The form is a JSON list of the fields below, hashed piece by piece because it is as long as a prompt.
 func (s *State) Digest() string {
-	s.index.lastDigest = s.digestMessages() // the next digest hashes only new messages
+	d := s.startDigest()
+	for ; d.messages < len(s.Messages); d.messages++ {
+		if d.messages > 0 {
+			writeText(d.sum, ",")
+		}
+		writeJSON(d.sum, s.Messages[d.messages])
+	}
+	s.index.lastDigest = d // the next digest hashes only new messages // the next digest hashes only new messages
 	sum := s.startDigest().sum
 	if s.Messages != nil {
 		writeText(sum, "]")
@@ -29,18 +36,6 @@ func (s *State) Digest() string {
 	}
 	writeText(sum, "]")
 	return "1:" + hex.EncodeToString(sum.Sum(nil)[:16])
-}
-
-// digestMessages returns the hash of everything up to the last message.
-func (s *State) digestMessages() partialDigest {
-	d := s.startDigest()
-	for ; d.messages < len(s.Messages); d.messages++ {
-		if d.messages > 0 {
-			writeText(d.sum, ",")
-		}
-		writeJSON(d.sum, s.Messages[d.messages])
-	}
-	return d
 }
 
 // startDigest returns a copy of the last digest or, without one, the hash of everything before the messages.

@@ -2,7 +2,6 @@ package loop
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -120,10 +119,7 @@ func (s *State) uncheckedWork() string {
 	}
 	var names []string
 	for _, path := range s.Work.Unchecked {
-		if rel, err := filepath.Rel(s.Root, path); err == nil && text.Inside(s.Root, path) {
-			path = rel
-		}
-		names = append(names, path)
+		names = append(names, text.Below(s.Root, path))
 	}
 	evidence := "No command has checked them since they were changed."
 	if last, ok := s.lastCheck(); ok && last.Failed {

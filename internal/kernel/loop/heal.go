@@ -41,12 +41,6 @@ func (s *State) healing() (event.Healed, bool) {
 	return event.Healed{}, false
 }
 
-func (s *State) heal(b event.Healed) {
-	s.Messages, _ = healed(s.Messages, b.Level)
-	s.CallsDropped = s.CallsDropped || b.Level == HealCalls
-	s.Run.Failed, s.index = nil, messageIndex{}
-}
-
 // healed returns a copy of the messages simplified to a level, and whether it differs.
 func healed(messages []llm.Message, level event.Healing) (out []llm.Message, changed bool) {
 	out = make([]llm.Message, len(messages))

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 
@@ -67,7 +68,7 @@ func (s *State) ReferToEarlier(end event.Ended) event.Ended {
 	text = strings.TrimSpace(text)
 	first, _, _ := strings.Cut(text, "\n")
 	end.Again = true
-	end.Parts = llm.Say(unchangedResult(earlier, strings.Count(text, "\n")+1, first))
+	end.Parts = llm.Say(fmt.Sprintf("%s%q (%d lines, from %.80q). It holds.", unchangedPrefix, earlier, strings.Count(text, "\n")+1, first))
 	return end
 }
 

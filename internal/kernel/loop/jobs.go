@@ -31,7 +31,9 @@ const defaultJobWait = 5 * 60
 func (s *State) recordJobs(b event.Ended) {
 	for _, id := range b.EndedJobs {
 		s.Jobs = s.jobsExcept(id)
-		if !s.dropJobNews(id) {
+		before := len(s.UnreportedEnds)
+		s.UnreportedEnds = slices.DeleteFunc(slices.Clone(s.UnreportedEnds), func(f event.Finished) bool { return f.Job == id })
+		if len(s.UnreportedEnds) == before {
 			s.ReportedEnds = append(slices.Clone(s.ReportedEnds), id) // its Finished event is yet to come
 		}
 	}
@@ -45,13 +47,6 @@ func (s *State) recordJobs(b event.Ended) {
 	if !ended && !slices.Contains(b.EndedJobs, b.Job.ID) {
 		s.Jobs = append(s.jobsExcept(b.Job.ID), Job{Job: *b.Job})
 	}
-}
-
-// dropJobNews forgets an unreported end because the model knows it now. It reports whether there was one.
-func (s *State) dropJobNews(id string) bool {
-	before := len(s.UnreportedEnds)
-	s.UnreportedEnds = slices.DeleteFunc(slices.Clone(s.UnreportedEnds), func(f event.Finished) bool { return f.Job == id })
-	return len(s.UnreportedEnds) < before
 }
 
 // finished records the end of a job.

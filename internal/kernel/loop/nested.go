@@ -1,9 +1,7 @@
 package loop
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -59,8 +57,8 @@ func (s *State) addNested(b event.Judged, seq uint64) {
 
 // Find returns a call that this one made, whether or not it has ended.
 func (c *Call) Find(id string) (made Call, ok bool) {
-	if m := c.nestedTable.callByID(id); m != nil {
-		return *m, true
+	if i := slices.IndexFunc(c.Nested, func(m Call) bool { return m.ID == id }); i >= 0 {
+		return c.Nested[i], true
 	}
 	return made, false
 }
@@ -70,19 +68,15 @@ func (c *Call) Unfinished() []event.Ended {
 	var out []event.Ended
 	for i := range c.Nested {
 		if m := &c.Nested[i]; m.Ended == nil {
-			out = append(append(out, m.Unfinished()...), m.unfinishedEnd())
+			end := event.Ended{Call: m.ID, Parent: m.Parent, Outcome: event.OutcomeCancelled}
+			end.Parts = llm.Say("Not run: the call that made it has ended.")
+			if m.Begun {
+				end.Outcome, end.Parts = event.OutcomeUnknown, llm.Say("Outcome unknown: it was still running when the call that made it ended.")
+			}
+			out = append(append(out, m.Unfinished()...), end)
 		}
 	}
 	return out
-}
-
-func (c *Call) unfinishedEnd() event.Ended {
-	end := event.Ended{Call: c.ID, Parent: c.Parent, Outcome: event.OutcomeCancelled}
-	end.Parts = llm.Say("Not run: the call that made it has ended.")
-	if c.Begun {
-		end.Outcome, end.Parts = event.OutcomeUnknown, llm.Say("Outcome unknown: it was still running when the call that made it ended.")
-	}
-	return end
 }
 
 // maxAccount bounds the nested calls in an account.
@@ -145,7 +139,8 @@ func (t *table) stalled() bool {
 	if unsettled > 0 || t.in[phaseRunning] > callers || len(t.startable(1)) > 0 {
 		return false
 	}
-	return callers > 0 || t.awaitsDecision()
+	// A call that the parent has reached may wait for a decision.
+	return callers > 0 || slices.ContainsFunc(t.calls, func(c Call) bool { return c.Phase == phaseWaiting && !c.RequestedAhead })
 }
 
 // Stalled reports whether the call is running, and its nested calls can only continue after a decision.
@@ -201,22 +196,4 @@ func (s *State) loseCalls(calls []Call, rerun bool) {
 			c.Phase = phaseReady
 		}
 	}
-}
-
-// storeValues stores a call's values for later calls; null deletes a value. It copies the map, which a copied state
-// may share.
-func (s *State) storeValues(values map[string]json.RawMessage) {
-	if len(values) == 0 {
-		return
-	}
-	store := maps.Clone(s.Store)
-	if store == nil {
-		store = map[string]json.RawMessage{}
-	}
-	for name, value := range values {
-		if store[name] = value; string(value) == "null" {
-			delete(store, name)
-		}
-	}
-	s.Store = store
 }

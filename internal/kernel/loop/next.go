@@ -95,8 +95,8 @@ func (s *State) Next() Next {
 	}
 	if stop, over := s.stopDue(); over {
 		if stop.Reason == event.ReasonDone {
-			if steered, more := s.arrivalsDue(); more {
-				return Steer{steered}
+			if len(s.Arrivals) > 0 { // after this message, the first of them is admitted
+				return Steer{steer("These messages waited for room in the context window:", WhyArrived)}
 			}
 			if steered, more := s.gate(); more {
 				return Steer{steered}

@@ -133,11 +133,6 @@ func (s *State) prune(b event.Pruned) {
 // unchangedPrefix begins a reference to an equal result of an identical call.
 const unchangedPrefix = "Unchanged: this very call brought the same before, to the letter, and that result still stands above: call "
 
-// unchangedResult returns a reference to the result of an earlier call, with the number of its lines and the first.
-func unchangedResult(call string, lines int, first string) string {
-	return fmt.Sprintf("%s%q (%d lines, from %.80q). It holds.", unchangedPrefix, call, lines, first)
-}
-
 // withoutReferences returns a copy of the messages in which references say that the result may no longer be in
 // the conversation.
 func (s *State) withoutReferences(messages []llm.Message) []llm.Message {

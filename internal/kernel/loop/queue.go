@@ -80,12 +80,6 @@ func BeginsRun(b event.Body) bool {
 	return false
 }
 
-// withdrawn removes a message from the queue, or a written tool.
-func (s *State) withdrawn(b event.Withdrawn) {
-	s.Queue = slices.DeleteFunc(s.Queue, func(q queued) bool { return q.Seq == b.Of && b.Of > 0 })
-	s.WrittenTools = slices.DeleteFunc(slices.Clone(s.WrittenTools), func(w Written) bool { return w.Seq == b.Of })
-}
-
 // beginRun begins a run with a message of the person or the lead.
 func (s *State) beginRun(m message, by event.Origin) {
 	s.recordTask(m.Parts.Text(), by)

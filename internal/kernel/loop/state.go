@@ -87,7 +87,8 @@ func (s *State) Apply(e event.Event) error {
 		s.tainted(b.Taint)
 		s.said(b, e.Seq)
 	case event.Withdrawn:
-		s.withdrawn(b)
+		s.Queue = slices.DeleteFunc(s.Queue, func(q queued) bool { return q.Seq == b.Of && b.Of > 0 })
+		s.WrittenTools = slices.DeleteFunc(slices.Clone(s.WrittenTools), func(w Written) bool { return w.Seq == b.Of })
 	case event.Steered:
 		s.tainted(b.Taint)
 		s.recordSteer(b)
@@ -115,7 +116,9 @@ func (s *State) Apply(e event.Event) error {
 	case event.Failed:
 		s.failed(b, e.Time)
 	case event.Healed:
-		s.heal(b)
+		s.Messages, _ = healed(s.Messages, b.Level)
+		s.CallsDropped = s.CallsDropped || b.Level == HealCalls
+		s.Run.Failed, s.index = nil, messageIndex{}
 	case event.Hooked:
 		s.hooked(b)
 	case event.Pruned:
@@ -132,7 +135,9 @@ func (s *State) Apply(e event.Event) error {
 		s.returned(b)
 		s.Tasks = s.Tasks.After(s.Session, e)
 	case event.Paused:
-		s.paused(b)
+		if s.Run.Active {
+			s.Run.Paused = &b
+		}
 	case event.StepStarted, event.StepEnded:
 		s.stepped(e)
 	case event.Stopped:
@@ -158,16 +163,13 @@ func (s *State) Apply(e event.Event) error {
 // derive updates the fields that are computed from others.
 func (s *State) derive() {
 	s.index.update(s.Messages)
-	s.updateTable()
-}
-
-// updateTable makes a new table if Run.Calls is another list than before.
-func (s *State) updateTable() {
+	// Run.Calls may be another list than before.
+	calls, t := s.Run.Calls, s.calls
 	switch {
-	case len(s.Run.Calls) == 0:
+	case len(calls) == 0:
 		s.calls = nil
-	case !s.calls.isFor(s.Run.Calls):
-		s.calls = newTable(s.Run.Calls)
+	case t == nil || len(t.calls) != len(calls) || &t.calls[0] != &calls[0]:
+		s.calls = newTable(calls)
 	}
 }
 
@@ -229,6 +231,10 @@ func (s *State) restored(b event.Restored) {
 // Request returns the next request to the model. It depends on the state alone. Unless the conversation is replaced,
 // each request of a session starts with the previous one.
 func (s *State) Request() llm.Request {
+	turns := s.Run.Turn
+	if s.Run.Asking {
+		turns-- // the current turn has not ended
+	}
 	return llm.Request{
 		System:   s.System,
 		Tools:    s.Tools,
@@ -237,7 +243,10 @@ func (s *State) Request() llm.Request {
 		Session:  s.Session,
 		Pin:      s.Run.Route,
 		Private:  s.PrivateText,
-		Work:     s.workSoFar(),
+		Work: llm.Work{ // for a router, which chooses among models
+			Person: s.Person, Turns: max(turns, 0), Files: len(s.Run.ChangedFiles), Failing: s.Run.FailedCalls, Again: s.Run.Repeats.Most,
+			Useless: s.Run.Nudges, Judged: s.Run.Category, Cut: s.Compaction.Tried > 0,
+		},
 	}
 }
 

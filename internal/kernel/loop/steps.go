@@ -35,18 +35,16 @@ func (s *State) stepped(e event.Event) {
 	}
 }
 
-// isStepRunning reports whether a step has started and not ended.
-func (s *State) isStepRunning(step string) bool {
-	st, begun := s.Steps[step]
-	return begun && st.Ended == nil
-}
-
 // allStepsWait reports whether steps are in progress and all of them wait for people. A step waits if it or a child
 // that works for it has an open question, or if a step within it waits.
 func (s *State) allStepsWait() bool {
 	waits, works := map[string]bool{}, false
 	for id, st := range s.Steps {
-		if st.Ended == nil && s.anyQuestion(func(q Question) bool { return q.Child == "" && q.Call == id || s.worksFor(q.Child, id) }) {
+		waiting := st.Ended == nil && s.anyQuestion(func(q Question) bool {
+			c := s.child(q.Child)
+			return q.Child == "" && q.Call == id || c != nil && c.Call == id
+		})
+		if waiting {
 			for up := id; up != "" && !waits[up]; up = s.Steps[up].Parent {
 				waits[up] = true
 			}
@@ -56,12 +54,6 @@ func (s *State) allStepsWait() bool {
 		works = works || st.Ended == nil && !waits[id]
 	}
 	return len(waits) > 0 && !works
-}
-
-// worksFor reports whether a child works for a step.
-func (s *State) worksFor(child, step string) bool {
-	c := s.child(child)
-	return c != nil && c.Call == step
 }
 
 // loseSteps marks unfinished steps as lost because their process is gone.

@@ -48,19 +48,6 @@ func (t *table) add(c Call) []Call {
 	return t.calls
 }
 
-// isFor reports whether the table holds exactly this list of calls.
-func (t *table) isFor(calls []Call) bool {
-	return t != nil && len(t.calls) == len(calls) && (len(calls) == 0 || &t.calls[0] == &calls[0])
-}
-
-// callByID returns the first call with an id, in any phase; nil if there is none.
-func (t *table) callByID(id string) *Call {
-	if i := slices.IndexFunc(t.calls, func(c Call) bool { return c.ID == id }); i >= 0 {
-		return &t.calls[i]
-	}
-	return nil
-}
-
 // find returns the first call with an id that is in one of the phases or, if none is given, has not ended; nil if
 // there is none.
 func (t *table) find(id string, in ...phase) *Call {
@@ -103,7 +90,10 @@ func (t *table) mayStart(i int) bool {
 		return false
 	}
 	for earlier := t.ended; earlier < i; earlier++ {
-		if t.calls[earlier].Phase != phaseEnded && !t.mayOvertake(i, earlier) && conflict(t.calls[i].scope(), t.calls[earlier].scope()) {
+		e := &t.calls[earlier]
+		// What the parent has reached overtakes a call requested ahead, unless that runs.
+		overtakes := e.RequestedAhead && !t.calls[i].RequestedAhead && e.Phase != phaseRunning
+		if e.Phase != phaseEnded && !overtakes && conflict(t.calls[i].scope(), e.scope()) {
 			return false
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
-	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -65,8 +64,8 @@ func (w *Work) ended(root string, c Call, b event.Ended) {
 		case e.Throwaway:
 		case e.Kind == tool.Write && b.Exit != nil && *b.Exit == 0 && e.Path != root:
 			w.recordChange(e.Path)
-		case e.Kind == tool.Read && b.Outcome == event.OutcomeOK:
-			w.recordRead(e.Path)
+		case e.Kind == tool.Read && b.Outcome == event.OutcomeOK && isProse(e.Path): // having read it is a sufficient check
+			w.Unchecked = slices.DeleteFunc(slices.Clone(w.Unchecked), func(p string) bool { return p == e.Path })
 		}
 	}
 	command := truncate(strings.Join(commands, "; "), 300)
@@ -124,13 +123,6 @@ func (w *Work) recordChange(path string) {
 }
 
 func itself(path string) string { return path }
-
-// recordRead records that a file was read, which is a sufficient check for prose.
-func (w *Work) recordRead(path string) {
-	if isProse(path) {
-		w.Unchecked = slices.DeleteFunc(slices.Clone(w.Unchecked), func(p string) bool { return p == path })
-	}
-}
 
 // isProse reports whether a file's extension stands for text for people, plain data or settings.
 func isProse(path string) bool {
@@ -260,17 +252,4 @@ func truncate(s string, most int) string {
 		return s
 	}
 	return text.Head(s, most) + text.More
-}
-
-// workSoFar describes the run for a router, which chooses among models.
-func (s *State) workSoFar() llm.Work {
-	r := s.Run
-	turns := r.Turn
-	if r.Asking {
-		turns-- // the current turn has not ended
-	}
-	return llm.Work{
-		Person: s.Person, Turns: max(turns, 0), Files: len(r.ChangedFiles), Failing: r.FailedCalls, Again: r.Repeats.Most,
-		Useless: r.Nudges, Judged: r.Category, Cut: s.Compaction.Tried > 0,
-	}
 }

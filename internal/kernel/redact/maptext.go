@@ -125,7 +125,12 @@ func vendors(owner reflect.Type, field string) bool {
 func mapped(v reflect.Value, f func(string) string) (to reflect.Value, changed bool) {
 	switch v.Kind() {
 	case reflect.String:
-		return mappedString(v, f)
+		if v.Type() != reflect.TypeFor[string]() {
+			return v, false
+		}
+		from := v.String()
+		to := f(from)
+		return reflect.ValueOf(to), to != from
 	case reflect.Struct:
 		return mappedStruct(v, f)
 	case reflect.Slice, reflect.Array:
@@ -148,15 +153,6 @@ func mapped(v reflect.Value, f func(string) string) (to reflect.Value, changed b
 		return p, true
 	}
 	return v, false
-}
-
-func mappedString(v reflect.Value, f func(string) string) (reflect.Value, bool) {
-	if v.Type() != reflect.TypeFor[string]() {
-		return v, false
-	}
-	from := v.String()
-	to := f(from)
-	return reflect.ValueOf(to), to != from
 }
 
 func mappedStruct(v reflect.Value, f func(string) string) (reflect.Value, bool) {

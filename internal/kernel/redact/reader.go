@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"bytes"
 	"io"
 
 	"github.com/inspan/inspan/internal/safety/secret"
@@ -21,7 +22,7 @@ type reader struct {
 	from  io.Reader
 	w     *secret.Writer // into out
 	chunk []byte
-	out   texts
+	out   bytes.Buffer
 	err   error // error of from, returned once out is empty
 }
 
@@ -30,44 +31,15 @@ func (r *reader) Read(p []byte) (int, error) {
 	if r.chunk == nil {
 		r.chunk = make([]byte, chunkSize)
 	}
-	for len(r.out) == 0 && r.err == nil {
+	for r.out.Len() == 0 && r.err == nil {
 		n, err := r.from.Read(r.chunk)
-		_, _ = r.w.Write(r.chunk[:n]) // texts accept every write
+		_, _ = r.w.Write(r.chunk[:n]) // a buffer accepts every write
 		if r.err = err; err != nil {
 			_ = r.w.Close()
 		}
 	}
-	if len(r.out) == 0 {
+	if r.out.Len() == 0 {
 		return 0, r.err
 	}
-	return r.out.read(p), nil
-}
-
-// texts is a list of strings to be read. Writing doesn't copy them.
-type texts []string
-
-// Write implements [io.Writer].
-func (t *texts) Write(p []byte) (int, error) { return t.WriteString(string(p)) }
-
-// WriteString implements [io.StringWriter].
-func (t *texts) WriteString(s string) (int, error) {
-	if s != "" {
-		*t = append(*t, s)
-	}
-	return len(s), nil
-}
-
-func (t *texts) read(p []byte) (n int) {
-	list := *t
-	for len(list) > 0 && n < len(p) {
-		k := copy(p[n:], list[0])
-		n, list[0] = n+k, list[0][k:]
-		if list[0] == "" {
-			list = list[1:]
-		}
-	}
-	if *t = list; len(list) == 0 {
-		*t = nil
-	}
-	return n
+	return r.out.Read(p)
 }

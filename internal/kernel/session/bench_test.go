@@ -57,7 +57,7 @@ func talk(n int) []event.Body {
 // appending them.
 func written(tb testing.TB, s *Store, bodies []event.Body) (id string) {
 	tb.Helper()
-	l, err := s.created(tb.Context())
+	l, err := s.create(tb.Context(), empty)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func BenchmarkAppendGroup(b *testing.B) {
 }
 
 func benchLog(b *testing.B, policy Policy) *Log {
-	l, err := (&Store{Dir: b.TempDir(), Sync: policy}).created(b.Context())
+	l, err := (&Store{Dir: b.TempDir(), Sync: policy}).create(b.Context(), empty)
 	if err != nil {
 		b.Fatal(err)
 	}

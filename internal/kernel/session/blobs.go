@@ -58,7 +58,11 @@ func (b blobs) put(ctx context.Context, r io.Reader) (name string, err error) {
 		return "", err
 	}
 	sum := sha256.New()
-	err = copyChunks(io.MultiWriter(b.durable(f), sum), keep.Reading(ctx, r))
+	var w io.Writer = f
+	if begins, ok := f.(beginner); ok && b.store.Sync != SyncKill {
+		w = &ahead{file: f, begins: begins}
+	}
+	err = copyChunks(io.MultiWriter(w, sum), keep.Reading(ctx, r))
 	if err == nil {
 		err = b.store.sync(f)
 	}
@@ -72,14 +76,6 @@ func (b blobs) put(ctx context.Context, r io.Reader) (name string, err error) {
 		return "", errors.Join(err, d.Remove(tmp))
 	}
 	return name, b.store.syncDir(b.dir)
-}
-
-// durable returns a writer for a file that will be synced.
-func (b blobs) durable(f file) io.Writer {
-	if begins, ok := f.(beginner); ok && b.store.Sync != SyncKill {
-		return &ahead{file: f, begins: begins}
-	}
-	return f
 }
 
 // beginner is a file that can begin to make its data durable without waiting. Only Sync reports success.
@@ -118,12 +114,12 @@ func copyChunks(w io.Writer, r io.Reader) error {
 		if *chunk == nil {
 			*chunk = make([]byte, pourChunk)
 		}
-		size, err := fill(r, *chunk)
+		size, err := io.ReadFull(r, *chunk)
 		if failure := <-wrote; failure != nil {
 			return failure
 		}
 		switch {
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			_, err = w.Write((*chunk)[:size])
 			return err
 		case err != nil:
@@ -134,16 +130,6 @@ func copyChunks(w io.Writer, r io.Reader) error {
 			wrote <- err
 		}()
 	}
-}
-
-// fill reads until the chunk is full or r is at its end or fails.
-func fill(r io.Reader, chunk []byte) (n int, err error) {
-	for n < len(chunk) && err == nil {
-		var k int
-		k, err = r.Read(chunk[n:])
-		n += k
-	}
-	return n, err
 }
 
 // Get implements [tool.Blobs]. The content is checked while it is read: if it does not match the name, the last
@@ -163,7 +149,7 @@ func (b blobs) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("get blob: %w", err), f.Close())
 	}
-	return keep.BlobReader(struct {
+	return keep.CheckBlob(struct {
 		io.Reader
 		io.Closer
 	}{io.NewSectionReader(f, 0, size), f}, name), nil
@@ -171,10 +157,7 @@ func (b blobs) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 
 // Names lists the blobs, in no particular order.
 func (b blobs) Names(ctx context.Context) ([]string, error) {
-	names, err := b.store.fs().ReadDir(b.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ctx.Err()
-	}
+	names, err := b.store.names(b.dir)
 	return slices.DeleteFunc(names, func(name string) bool { return !isBlob(name) }), errors.Join(err, ctx.Err())
 }
 

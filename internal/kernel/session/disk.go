@@ -1,6 +1,7 @@
 package session
 
 import (
+	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
@@ -106,6 +107,58 @@ func (f osFile) Changed() (time.Time, error) {
 		return time.Time{}, err
 	}
 	return info.ModTime(), nil
+}
+
+// readFile reads a file of at most most bytes; a longer one is errTooBig.
+func (s *Store) readFile(path string, most int64) ([]byte, error) {
+	f, err := s.fs().Open(path, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
+	if size > most {
+		return nil, errTooBig
+	}
+	data := make([]byte, size)
+	if _, err := f.ReadAt(data, 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return data, nil
+}
+
+var errTooBig = errors.New("the file is too big")
+
+// replaceFile writes a file under a temporary name in its folder, and renames it; durably if that is asked for and the
+// policy.
+func (s *Store) replaceFile(path string, data []byte, durable bool) error {
+	tmp := filepath.Join(filepath.Dir(path), putMark+rand.Text())
+	f, err := s.fs().Open(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return err
+	}
+	err = writeAll(f, data)
+	if err == nil && durable {
+		err = s.sync(f)
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = s.fs().Rename(tmp, path)
+	}
+	if err != nil {
+		return errors.Join(err, s.fs().Remove(tmp))
+	}
+	return nil
+}
+
+func writeAll(f file, data []byte) error {
+	n, err := f.Write(data)
+	if err == nil && n < len(data) {
+		err = io.ErrShortWrite
+	}
+	return err
 }
 
 // mkdirAll makes a folder and its parents, each durable in the one above it

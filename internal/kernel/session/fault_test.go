@@ -50,7 +50,7 @@ func (o *told) say(t *testing.T, l *Log, bodies ...event.Body) {
 func live(t *testing.T, m *memDisk) *told {
 	o := new(told)
 	s := &Store{Dir: "/store", disk: m}
-	l, err := s.created(t.Context())
+	l, err := s.create(t.Context(), empty)
 	if err != nil {
 		return o
 	}

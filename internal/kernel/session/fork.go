@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -87,29 +88,18 @@ func (s *Store) copyLog(ctx context.Context, from *Log, seq uint64, id, dir stri
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	var c cursor
-	var buf []byte
+	out := bufio.NewWriterSize(f, chunk)
 	in := lines{f: from.f, end: from.tail.Off}
 	for c.Seq < seq {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		line, _, err := in.next()
+		line, err := in.verified(ctx, &c)
 		if err != nil {
 			return err
-		}
-		if _, why := c.take(line); why != "" {
-			return c.damage(why)
 		}
 		if err := errors.Join(s.understood(c.Seq, line), s.reshare(line)); err != nil {
 			return err
 		}
-		buf = append(append(buf, line...), '\n')
-		if len(buf) >= chunk {
-			if err := writeAll(f, buf); err != nil {
-				return err
-			}
-			buf = buf[:0]
-		}
+		_, _ = out.Write(line) // Flush gives the error
+		_ = out.WriteByte('\n')
 	}
 	forked := event.Event{
 		Seq: c.Seq + 1, Time: s.clock().UTC().Truncate(time.Millisecond), Session: id,
@@ -117,15 +107,16 @@ func (s *Store) copyLog(ctx context.Context, from *Log, seq uint64, id, dir stri
 	}
 	enc, err := s.encode(forked)
 	if err == nil {
-		buf, err = c.add(buf, forked, enc)
+		enc, err = c.add(nil, forked, enc)
 	}
-	if err == nil {
-		err = writeAll(f, buf)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = s.sync(f)
+	_, _ = out.Write(enc)
+	if err := out.Flush(); err != nil {
+		return err
 	}
-	return err
+	return s.sync(f)
 }
 
 // understood returns the reason why this version can't write after a line, nil if it can. Only the first line and
@@ -188,12 +179,4 @@ func (s *Store) copyFile(from, to string) (err error) {
 		return err
 	}
 	return s.sync(dst)
-}
-
-func writeAll(f file, data []byte) error {
-	n, err := f.Write(data)
-	if err == nil && n < len(data) {
-		err = io.ErrShortWrite
-	}
-	return err
 }

@@ -25,41 +25,6 @@ type Salvaged struct {
 	Damage *DamageError
 }
 
-// Salvage yields everything of a log that can still be read, in the order of the file, and every damage in
-// between. It changes nothing and takes no lock; a concurrent append may be reported as damage of the last
-// line.
-func (s *Store) Salvage(ctx context.Context, id string) iter.Seq2[Salvaged, error] {
-	return func(yield func(Salvaged, error) bool) {
-		if err := s.salvage(ctx, id, yield); err != nil {
-			yield(Salvaged{}, fmt.Errorf("salvage session %q: %w", id, err))
-		}
-	}
-}
-
-func (s *Store) salvage(ctx context.Context, id string, yield func(Salvaged, error) bool) (err error) {
-	l, _, err := s.open(id)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	size, err := l.f.Size()
-	if err != nil {
-		return err
-	}
-	for rec, err := range l.salvage(cursor{}, size) {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		if !yield(rec, nil) {
-			return nil
-		}
-	}
-	return nil
-}
-
 // salvage reads all pieces between c, the end of the good lines, and end.
 func (l *Log) salvage(c cursor, end int64) iter.Seq2[Salvaged, error] {
 	return func(yield func(Salvaged, error) bool) {
@@ -279,8 +244,8 @@ func (l *Log) checkIndex() string {
 
 // checkBlobs reads the blobs that exist or should exist.
 func (l *Log) checkBlobs(ctx context.Context, r *Report, named map[string]bool) error {
-	there, err := l.store.fs().ReadDir(filepath.Join(l.dir, blobsName))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	there, err := l.store.names(filepath.Join(l.dir, blobsName))
+	if err != nil {
 		return err
 	}
 	for _, name := range there {
@@ -289,7 +254,11 @@ func (l *Log) checkBlobs(ctx context.Context, r *Report, named map[string]bool) 
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(named)) {
-		err := l.checkBlob(ctx, name)
+		content, err := l.Blobs().Get(ctx, name)
+		if err == nil {
+			_, err = io.Copy(io.Discard, keep.Reading(ctx, content)) // which compares the content with the name
+			err = errors.Join(err, content.Close())
+		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			r.Missing = append(r.Missing, name)
@@ -300,13 +269,4 @@ func (l *Log) checkBlobs(ctx context.Context, r *Report, named map[string]bool) 
 		}
 	}
 	return nil
-}
-
-func (l *Log) checkBlob(ctx context.Context, name string) error {
-	r, err := l.Blobs().Get(ctx, name)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(io.Discard, keep.Reading(ctx, r))
-	return errors.Join(err, r.Close())
 }

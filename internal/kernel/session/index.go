@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -120,20 +119,8 @@ func (x *index) fits(size int64) bool {
 }
 
 func (l *Log) readIndex() (x index, ok bool) {
-	f, err := l.store.fs().Open(filepath.Join(l.dir, indexName), os.O_RDONLY)
-	if err != nil {
-		return x, false
-	}
-	defer f.Close()
-	size, err := f.Size()
-	if err != nil || size > maxLine {
-		return x, false
-	}
-	data := make([]byte, size)
-	if _, err := f.ReadAt(data, 0); err != nil && !errors.Is(err, io.EOF) {
-		return x, false
-	}
-	return x, unseal(data, &x) && x.Format == indexFormat
+	data, err := l.store.readFile(filepath.Join(l.dir, indexName), maxLine)
+	return x, err == nil && unseal(data, &x) && x.Format == indexFormat
 }
 
 // seal encodes a value as one line, checksummed like the first of a log.
@@ -170,16 +157,13 @@ func (l *Log) saveIndexNow(done bool) {
 	if err != nil {
 		return
 	}
-	d := l.store.fs()
 	defer l.changed()
-	tmp := filepath.Join(l.dir, indexName+".tmp")
-	f, err := d.Open(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
+	d, path := l.store.fs(), filepath.Join(l.dir, indexName)
+	f, err := d.Open(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return
 	}
-	n, err := f.Write(line)
-	if f.Close() == nil && err == nil && n == len(line) &&
-		d.Rename(tmp, filepath.Join(l.dir, indexName)) == nil {
+	if errors.Join(writeAll(f, line), f.Close()) == nil && d.Rename(path+".tmp", path) == nil {
 		l.saved = l.tail.Off
 	}
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 )
@@ -50,6 +51,21 @@ func (s *lines) next() (line []byte, whole bool, err error) {
 	line = s.buf[s.r:s.w]
 	s.r, s.off = s.w, s.off+int64(seen)
 	return line, false, nil
+}
+
+// verified returns the next line, verified at c, and moves c after it.
+func (s *lines) verified(ctx context.Context, c *cursor) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	line, _, err := s.next()
+	if err != nil {
+		return nil, err
+	}
+	if _, why := c.take(line); why != "" {
+		return nil, c.damage(why)
+	}
+	return line, nil
 }
 
 // fill reads on and reports whether there was more to read.

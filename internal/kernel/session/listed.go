@@ -2,11 +2,7 @@ package session
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
-	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,21 +71,9 @@ func (s *Store) list(ctx context.Context) ([]store.Info, error) {
 
 // readList returns the entries of the index, by id; nothing if it is missing, damaged or of another version.
 func (s *Store) readList() []listed {
-	f, err := s.fs().Open(filepath.Join(s.Dir, listName), os.O_RDONLY)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	size, err := f.Size()
-	if err != nil || size > mostList {
-		return nil
-	}
-	data := make([]byte, size)
-	if _, err := f.ReadAt(data, 0); err != nil && !errors.Is(err, io.EOF) {
-		return nil
-	}
+	data, err := s.readFile(filepath.Join(s.Dir, listName), mostList)
 	in, ok := keep.OpenSidecar(data, listFormat)
-	if !ok {
+	if err != nil || !ok {
 		return nil
 	}
 	out := make([]listed, 0, max(0, min(int(in.Int()), len(data))))
@@ -148,19 +132,7 @@ func (s *Store) writeList(all []listed) {
 	for _, l := range all {
 		l.put(out)
 	}
-	d := s.fs()
-	tmp := filepath.Join(s.Dir, putMark+rand.Text())
-	f, err := d.Open(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
-	if err != nil {
-		return
-	}
-	err = errors.Join(writeAll(f, out.Bytes()), f.Close())
-	if err == nil {
-		err = d.Rename(tmp, filepath.Join(s.Dir, listName))
-	}
-	if err != nil {
-		_ = d.Remove(tmp)
-	}
+	_ = s.replaceFile(filepath.Join(s.Dir, listName), out.Bytes(), false)
 }
 
 // unlist removes deleted sessions from the index, which has texts from them.

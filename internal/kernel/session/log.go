@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -247,9 +246,10 @@ func (l *Log) exclusive(ctx context.Context, wait bool, do func() error) error {
 // locked returns the lock file, locked; nil if another holds it and wait is false. A file that is no longer the
 // one in the folder does not lock others out.
 func (l *Log) locked(ctx context.Context, wait bool) (file, error) {
-	path := filepath.Join(l.dir, lockName)
 	for {
-		lock, err := l.lockFile(path)
+		l.mu.Lock()
+		lock, err := l.file(&l.lock, lockName, os.O_RDWR|os.O_CREATE)
+		l.mu.Unlock()
 		if err != nil {
 			return nil, err
 		}
@@ -278,10 +278,8 @@ const justNow = 20 * time.Millisecond
 // data in another file would be lost. While the folder is in its place and unchanged, both files are unchanged.
 // The caller holds the lock and l.mu.
 func (l *Log) found(lock file) (there bool, err error) {
-	if l.folder == nil {
-		if l.folder, err = l.store.fs().Open(l.dir, os.O_RDONLY); err != nil {
-			return false, err
-		}
+	if _, err := l.file(&l.folder, "", os.O_RDONLY); err != nil {
+		return false, err
 	}
 	if there, err = l.folder.Is(l.dir); err == nil && !there { // a folder above it was removed or renamed
 		l.lose()
@@ -319,18 +317,16 @@ func (l *Log) changed() {
 	}
 }
 
-func (l *Log) lockFile(path string) (file, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.lock != nil {
-		return l.lock, nil
+// file returns one of the log's files, and opens it when it is first needed. The caller holds l.mu.
+func (l *Log) file(known *file, name string, flag int) (file, error) {
+	if *known == nil {
+		f, err := l.store.fs().Open(filepath.Join(l.dir, name), flag)
+		if err != nil {
+			return nil, err
+		}
+		*known = f
 	}
-	f, err := l.store.fs().Open(path, os.O_RDWR|os.O_CREATE)
-	if err != nil {
-		return nil, err
-	}
-	l.lock = f
-	return f, nil
+	return *known, nil
 }
 
 // lockPatience is how long another may hold the append lock while the log does not grow. Appends hold it for
@@ -410,11 +406,7 @@ func (l *Log) write(bodies []event.Body) ([]event.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := out.Write(buf)
-	if err == nil && n < len(buf) {
-		err = io.ErrShortWrite
-	}
-	if err != nil {
+	if err := writeAll(out, buf); err != nil {
 		return nil, l.takeBack(keep.Fault{Err: err})
 	}
 	l.remember(l.tail)
@@ -464,16 +456,7 @@ func (l *Log) flush(end int64) error {
 
 // writer returns the log's file for appending. The caller holds the append lock and l.mu, so the file in the
 // folder is the one that is read.
-func (l *Log) writer() (file, error) {
-	if l.out == nil {
-		f, err := l.store.fs().Open(filepath.Join(l.dir, logName), os.O_WRONLY|os.O_APPEND)
-		if err != nil {
-			return nil, err
-		}
-		l.out = f
-	}
-	return l.out, nil
-}
+func (l *Log) writer() (file, error) { return l.file(&l.out, logName, os.O_WRONLY|os.O_APPEND) }
 
 // remember stores c as a place where a reader may continue.
 func (l *Log) remember(c cursor) {

@@ -89,7 +89,7 @@ func (f fullFile) Write(p []byte) (int, error) {
 // driven makes a session and takes its lease.
 func driven(t *testing.T, s *Store) *Log {
 	t.Helper()
-	l, err := s.created(t.Context())
+	l, err := s.create(t.Context(), empty)
 	if err != nil {
 		t.Fatal(err)
 	}

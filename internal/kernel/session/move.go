@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -33,15 +34,9 @@ func (s *Store) yieldLines(ctx context.Context, id string, yield func([]byte, er
 	defer func() { err = errors.Join(err, l.Close()) }()
 	var c cursor
 	for in := (lines{f: l.f, end: l.tail.Off}); c.Off < l.tail.Off; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		line, _, err := in.next()
+		line, err := in.verified(ctx, &c)
 		if err != nil {
 			return err
-		}
-		if _, why := c.take(line); why != "" {
-			return c.damage(why)
 		}
 		line[headLen-1] = '{'
 		whole, err := expand(line[headLen-1:], s.spec)
@@ -108,34 +103,27 @@ func (s *Store) fillLog(ctx context.Context, dir string, lines iter.Seq2[[]byte,
 	defer func() { err = errors.Join(err, f.Close()) }()
 	var c cursor
 	var buf []byte
+	out := bufio.NewWriterSize(f, chunk)
 	for line, err := range lines {
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
-		if buf, err = s.received(&c, buf, line); err != nil {
+		e, err := event.Decode(line)
+		if err != nil {
 			return err
 		}
-		if len(buf) >= chunk {
-			if err := writeAll(f, buf); err != nil {
-				return err
-			}
-			buf = buf[:0]
+		if e.Seq != c.Seq+1 {
+			return c.damage(fmt.Sprintf("sequence number is %d, want %d", e.Seq, c.Seq+1))
+		}
+		if buf, err = c.add(buf[:0], e, s.shared(line, e.Body.Kind())); err != nil {
+			return err
+		}
+		if _, err := out.Write(buf); err != nil {
+			return err
 		}
 	}
-	if err := writeAll(f, buf); err != nil {
+	if err := out.Flush(); err != nil {
 		return err
 	}
 	return s.sync(f)
-}
-
-// received adds a line of another store.
-func (s *Store) received(c *cursor, buf, line []byte) ([]byte, error) {
-	e, err := event.Decode(line)
-	if err != nil {
-		return nil, err
-	}
-	if e.Seq != c.Seq+1 {
-		return nil, c.damage(fmt.Sprintf("sequence number is %d, want %d", e.Seq, c.Seq+1))
-	}
-	return c.add(buf, e, s.shared(line, e.Body.Kind()))
 }

@@ -112,7 +112,7 @@ func BenchmarkIdle(b *testing.B) {
 	ctx, cancel := context.WithCancel(b.Context())
 	var waiting sync.WaitGroup
 	for range most {
-		l, err := here.created(ctx)
+		l, err := here.create(ctx, empty)
 		if err != nil {
 			b.Fatal(err)
 		}

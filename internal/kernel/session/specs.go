@@ -3,13 +3,11 @@ package session
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -221,11 +219,11 @@ func (s *Store) spec(digest string) ([]byte, error) {
 		return content, nil
 	}
 	name := filepath.Join(specsName, digest+specExt)
-	content, err := s.readSpec(digest)
+	content, err := s.readFile(s.specPath(digest), maxLine)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w %s is missing; a new session with the same tools writes it again", errSpec, name)
-	case err != nil:
+	case err != nil && !errors.Is(err, errTooBig): // so large a file matches no name
 		return nil, fmt.Errorf("%w: %w", errSpecRead, err)
 	case specDigest(content) != digest:
 		return nil, fmt.Errorf("%w %s is damaged: its content does not match its name; a new session with the same tools writes it again", errSpec, name)
@@ -241,23 +239,6 @@ func (x *specs) remember(digest string, content []byte) {
 	if _, there := x.read[digest]; !there {
 		x.read[digest], x.size = content, x.size+len(content)
 	}
-}
-
-func (s *Store) readSpec(digest string) ([]byte, error) {
-	f, err := s.fs().Open(s.specPath(digest), os.O_RDONLY)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	size, err := f.Size()
-	if err != nil || size > maxLine {
-		return nil, err // so large a file matches no name
-	}
-	content := make([]byte, size)
-	if _, err := f.ReadAt(content, 0); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return content, nil
 }
 
 // share makes sure that each spec has a durable file that no clean-up removes before the line that refers to it
@@ -329,25 +310,10 @@ func (s *Store) withSpecs(do func() error) error {
 
 // shareOne writes a spec, or marks the existing file as used. A file with another content is replaced, so
 // damage is repaired.
-func (s *Store) shareOne(digest string, spec []byte) (err error) {
+func (s *Store) shareOne(digest string, spec []byte) error {
 	path := s.specPath(digest)
-	if there, err := s.readSpec(digest); err == nil && bytes.Equal(there, spec) {
+	if there, err := s.readFile(path, maxLine); err == nil && bytes.Equal(there, spec) {
 		return s.fs().Touch(path)
 	}
-	tmp := filepath.Join(s.specsDir(), putMark+rand.Text())
-	f, err := s.fs().Open(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
-	if err != nil {
-		return err
-	}
-	err = writeAll(f, spec)
-	if err == nil {
-		err = s.sync(f)
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = s.fs().Rename(tmp, path)
-	}
-	if err != nil {
-		return errors.Join(err, s.fs().Remove(tmp))
-	}
-	return nil
+	return s.replaceFile(path, spec, true)
 }

@@ -59,7 +59,7 @@ func withTools(t *testing.T, tools []llm.ToolSpec) []event.Body {
 // session makes one that holds the bodies, and returns its id and their events.
 func made(t *testing.T, s *Store, bodies ...event.Body) (id string, events []event.Event) {
 	t.Helper()
-	l, err := s.created(t.Context())
+	l, err := s.create(t.Context(), empty)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestSpecsOnABadDisk(t *testing.T) {
 		for n := 1; ; n++ {
 			m := newMemDisk()
 			s := &Store{Dir: "/store", disk: m}
-			l, err := s.created(t.Context())
+			l, err := s.create(t.Context(), empty)
 			if err == nil {
 				err = l.Lease(t.Context())
 			}
@@ -313,7 +313,7 @@ func contents(t *testing.T, dir string) map[string]string {
 // TestReservedKinds checks that no event that reads as a reference can be appended.
 func TestReservedKinds(t *testing.T) {
 	s := &Store{Dir: t.TempDir(), Sync: SyncKill}
-	l, err := s.created(t.Context())
+	l, err := s.create(t.Context(), empty)
 	if err == nil {
 		err = l.Lease(t.Context())
 	}

@@ -95,46 +95,30 @@ func (s *Store) syncDir(path string) error {
 
 var errNoRandom = errors.New("no unused session id found")
 
-// newID makes an id of the time and four random characters.
-func (s *Store) newID() (string, error) {
-	source := s.random
-	if source == nil {
-		source = rand.Reader
-	}
-	return store.NewID(s.clock(), source)
-}
-
 // Create implements [store.Store].
 func (s *Store) Create(ctx context.Context) (store.Log, error) {
-	l, err := s.created(ctx)
+	l, err := s.create(ctx, empty)
 	if err != nil {
 		return nil, fmt.Errorf("create session: %w", err)
 	}
 	return l, nil
 }
 
-func (s *Store) created(ctx context.Context) (*Log, error) {
-	return s.create(ctx, func(string, string) error { return nil })
-}
-
 // Child implements [store.Store].
 func (s *Store) Child(ctx context.Context, parent, name string) (store.Log, bool, error) {
-	l, isNew, err := s.child(ctx, parent, name)
+	var l *Log
+	var isNew bool
+	id, err := store.ChildID(parent, name)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		l, isNew, err = s.made(ctx, id, empty)
+	}
 	if err != nil {
 		return nil, false, fmt.Errorf("create session: %w", err)
 	}
 	return l, isNew, nil
-}
-
-func (s *Store) child(ctx context.Context, parent, name string) (l *Log, isNew bool, err error) {
-	id, err := store.ChildID(parent, name)
-	if err != nil {
-		return nil, false, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, false, err
-	}
-	return s.made(ctx, id, empty)
 }
 
 // Book implements [store.Booker].
@@ -188,11 +172,15 @@ func (s *Store) create(ctx context.Context, fill func(id, dir string) error) (*L
 	if err := mkdirAll(s.fs(), s.Dir, s.Sync == SyncPower); err != nil {
 		return nil, err
 	}
+	source := s.random
+	if source == nil {
+		source = rand.Reader
+	}
 	for range 100 {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		id, err := s.newID()
+		id, err := store.NewID(s.clock(), source)
 		if err != nil {
 			return nil, err
 		}
@@ -354,11 +342,8 @@ func (s *Store) IDs(context.Context) ([]string, error) {
 
 // ids returns the names of folders, which ReadDir sorts.
 func (s *Store) ids() ([]string, error) {
-	names, err := s.fs().ReadDir(s.Dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	return slices.DeleteFunc(names, func(name string) bool { return !store.IsID(name) }), nil
+	names, err := s.names(s.Dir)
+	return slices.DeleteFunc(names, func(name string) bool { return !store.IsID(name) }), err
 }
 
 // Resolve is [store.Resolve] on this store.

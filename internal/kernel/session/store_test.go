@@ -37,7 +37,7 @@ func TestCreate(t *testing.T) {
 		random: strings.NewReader("\x13\x03\x0f\x09" + "\x13\x03\x0f\x09" + "\x00\x01\x02\x03"), // the second time it is taken
 	}
 	for _, want := range []string{"20261121-131502-k3f9", "20261121-131502-0123"} {
-		l, err := s.created(t.Context())
+		l, err := s.create(t.Context(), empty)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestCreate(t *testing.T) {
 // never means it.
 func TestChild(t *testing.T) {
 	s := &Store{Dir: t.TempDir(), Sync: SyncKill}
-	parent, err := s.created(t.Context())
+	parent, err := s.create(t.Context(), empty)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,12 +80,12 @@ func TestChild(t *testing.T) {
 	mustAppend(t, parent, said("x"))
 	open := func(of, name string, wantNew bool) *Log {
 		t.Helper()
-		l, isNew, err := s.child(t.Context(), of, name)
+		l, isNew, err := s.Child(t.Context(), of, name)
 		if err != nil || isNew != wantNew {
 			t.Fatalf("child %q of %s: new %v, %v", name, of, isNew, err)
 		}
 		t.Cleanup(func() { l.Close() }) //nolint:errcheck // may be closed already
-		return l
+		return l.(*Log)
 	}
 	first := open(parent.ID(), "call 1", true)
 	open(parent.ID(), "call 1", true) // it is still empty
@@ -100,7 +100,7 @@ func TestChild(t *testing.T) {
 	if last, err := store.Resolve(t.Context(), s, "last"); err != nil || last != parent.ID() {
 		t.Errorf("last is %s, %v", last, err)
 	}
-	if _, _, err := s.child(t.Context(), "../x", "call"); err == nil {
+	if _, _, err := s.Child(t.Context(), "../x", "call"); err == nil {
 		t.Error("a child of what is no session")
 	}
 	// Leftovers of a crash in the middle are no obstacle.
@@ -501,7 +501,7 @@ func TestRemove(t *testing.T) {
 	if err := s.Remove(t.Context(), l.ID()); !errors.Is(err, store.ErrBusy) {
 		t.Errorf("Remove of a driven session: %v, want store.ErrBusy", err)
 	}
-	child, _, err := s.child(t.Context(), l.ID(), "call")
+	child, _, err := s.Child(t.Context(), l.ID(), "call")
 	if err != nil {
 		t.Fatal(err)
 	}

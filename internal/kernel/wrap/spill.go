@@ -34,25 +34,22 @@ func Spill(shown int) Wrapper {
 		run := t.Run
 		t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
 			res, err := run(ctx, c)
-			return spilledResult(ctx, c, res, shown), err
+			most := shown
+			if c.Parent != "" {
+				most = largestNested
+			}
+			for i, part := range res.Parts {
+				switch p := part.(type) {
+				case llm.Text:
+					res.Parts[i] = spillText(context.WithoutCancel(ctx), c.Env.Blobs, p, most)
+				case llm.Image:
+					res.Parts[i] = spillImage(context.WithoutCancel(ctx), c.Env.Blobs, p)
+				}
+			}
+			return res, err
 		}
 		return t
 	}
-}
-
-func spilledResult(ctx context.Context, c *tool.Call, res tool.Result, most int) tool.Result {
-	if c.Parent != "" {
-		most = largestNested
-	}
-	for i, part := range res.Parts {
-		switch p := part.(type) {
-		case llm.Text:
-			res.Parts[i] = spillText(context.WithoutCancel(ctx), c.Env.Blobs, p, most)
-		case llm.Image:
-			res.Parts[i] = spillImage(context.WithoutCancel(ctx), c.Env.Blobs, p)
-		}
-	}
-	return res
 }
 
 // SpillImages returns parts with their images in blobs. Without blobs it returns them unchanged.

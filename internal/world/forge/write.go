@@ -133,15 +133,6 @@ func (s Site) SetStatus(ctx context.Context, project, commit string, status Stat
 	return c.try(ctx, func() error { return a.setStatus(ctx, project, commit, status) })
 }
 
-// Checks lists the checks of a commit.
-func (s Site) Checks(ctx context.Context, project, commit string) ([]Check, error) {
-	_, a, err := s.open(ctx, project)
-	if err != nil {
-		return nil, err
-	}
-	return a.checks(ctx, project, commit)
-}
-
 // PushAs returns the name and the password for pushes by git, for its basic authentication header.
 func (s Site) PushAs(ctx context.Context, project string) (user, password string, err error) {
 	c, _, err := s.open(ctx, project)

@@ -96,7 +96,12 @@ func (c *client) handle(method string, params json.RawMessage, request bool) jso
 		if request {
 			return c.asked(method, params)
 		}
-		c.heard(method, params)
+		switch method {
+		case "textDocument/publishDiagnostics":
+			c.publish(params)
+		case "$/progress":
+			c.progress(params)
+		}
 		return nil, nil
 	}
 }
@@ -274,16 +279,6 @@ func (c *client) register(params json.RawMessage) {
 		if len(c.registered) < maxBusy {
 			c.registered[r.Method] = true
 		}
-	}
-}
-
-// heard handles notifications of servers.
-func (c *client) heard(method string, params json.RawMessage) {
-	switch method {
-	case "textDocument/publishDiagnostics":
-		c.publish(params)
-	case "$/progress":
-		c.progress(params)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -120,7 +121,14 @@ func (c *client) show(ctx context.Context, path string) error {
 	}
 	d := c.docs[path]
 	if d == nil {
-		return c.open(path, text, stamp)
+		if len(c.docs) >= maxOpen {
+			c.hide(c.oldest())
+		}
+		now := c.touch()
+		c.docs[path] = &document{version: 1, text: text, stamp: stamp, used: now, changed: now}
+		return c.conn.Notify("textDocument/didOpen", map[string]any{"textDocument": map[string]any{
+			"uri": uri(path), "languageId": c.server.language(path), "version": 1, "text": text,
+		}})
 	}
 	d.used, d.stamp = time.Now(), stamp
 	if d.text == text {
@@ -135,11 +143,7 @@ func (c *client) show(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	return c.saved(path, text)
-}
-
-// saved reports that a document was saved, which makes some servers check it.
-func (c *client) saved(path, text string) error {
+	// Some servers check a document when it is saved.
 	save := c.caps.saving()
 	if !save.wanted {
 		return nil
@@ -149,17 +153,6 @@ func (c *client) saved(path, text string) error {
 		params["text"] = text
 	}
 	return c.conn.Notify("textDocument/didSave", params)
-}
-
-func (c *client) open(path, text string, stamp stamp) error {
-	if len(c.docs) >= maxOpen {
-		c.hide(c.oldest())
-	}
-	now := c.touch()
-	c.docs[path] = &document{version: 1, text: text, stamp: stamp, used: now, changed: now}
-	return c.conn.Notify("textDocument/didOpen", map[string]any{"textDocument": map[string]any{
-		"uri": uri(path), "languageId": c.server.language(path), "version": 1, "text": text,
-	}})
 }
 
 // hide closes a document.
@@ -299,7 +292,7 @@ func look(ctx context.Context, files tool.Files, dir string, server Server, now 
 		if e.IsDir() && watched(e.Name()) {
 			l.dirs = append(l.dirs, path)
 		}
-		if !e.Type().IsRegular() || server.language(path) == "" && !server.marked(e.Name()) {
+		if !e.Type().IsRegular() || server.language(path) == "" && !slices.Contains(server.RootMarkers, e.Name()) {
 			continue
 		}
 		if info, err := e.Info(); err == nil {

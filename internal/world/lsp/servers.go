@@ -25,9 +25,6 @@ type Server struct {
 	Settings map[string]any
 }
 
-// marked reports whether a name is one of the root markers.
-func (s Server) marked(name string) bool { return slices.Contains(s.RootMarkers, name) }
-
 // language returns the language identifier of a file, empty if the server does not handle it.
 func (s Server) language(path string) string {
 	base := filepath.Base(path)

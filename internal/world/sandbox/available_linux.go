@@ -19,7 +19,16 @@ func (ps *procs) tryWalls() tool.Walls {
 		return tool.Walls{Why: "this program starts processes without keepers"}
 	}
 	if ps.boxes.engine != nil {
-		return ps.boxes.containerWalls()
+		if _, err := ps.boxes.engine.image(); err != nil {
+			return tool.Walls{Why: err.Error()}
+		}
+		if err := ps.boxes.tryBox(tool.Box{Level: tool.BoxRead}); err != nil {
+			return tool.Walls{Why: err.Error()}
+		}
+		if err := ps.boxes.tryBox(tool.Box{Level: tool.BoxWorkspace}); err != nil {
+			return tool.Walls{Read: true, Why: err.Error()}
+		}
+		return tool.Walls{Read: true, Workspace: true, NoThrowaway: errContained.Error()}
 	}
 	var w tool.Walls
 	var why []string

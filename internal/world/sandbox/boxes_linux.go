@@ -166,7 +166,7 @@ func (b *boxes) limits(level tool.Level) walls.Limits {
 	l := b.o.Limits
 	out := walls.Limits{
 		CPU: uint64(l.CPU.Seconds()), Memory: uint64(l.Memory),
-		Processes: uint64(l.Processes), FileSize: uint64(l.FileSize), OpenFiles: uint64(l.OpenFiles),
+		Processes: uint64(l.Processes), FileSize: uint64(l.FileSize),
 	}
 	if out.FileSize == 0 {
 		out.FileSize = defaultFileSize

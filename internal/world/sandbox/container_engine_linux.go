@@ -17,7 +17,6 @@ import (
 
 	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/world/sandbox/processes"
-	"github.com/inspan/inspan/tool"
 )
 
 // engine is the command line of a container engine. It is safe for concurrent use.
@@ -228,18 +227,4 @@ func describe(o Options) []Check {
 		return []Check{engine, {Name: "container image", Text: err.Error()}}
 	}
 	return []Check{engine, {Name: "container image", OK: true, Text: o.Container.Image + " is " + id}}
-}
-
-// containerWalls tries both boxes in containers.
-func (b *boxes) containerWalls() tool.Walls {
-	if _, err := b.engine.image(); err != nil {
-		return tool.Walls{Why: err.Error()}
-	}
-	if err := b.tryBox(tool.Box{Level: tool.BoxRead}); err != nil {
-		return tool.Walls{Why: err.Error()}
-	}
-	if err := b.tryBox(tool.Box{Level: tool.BoxWorkspace}); err != nil {
-		return tool.Walls{Read: true, Why: err.Error()}
-	}
-	return tool.Walls{Read: true, Workspace: true, NoThrowaway: errContained.Error()}
 }

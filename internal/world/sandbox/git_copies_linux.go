@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/world/sandbox/gitcopies"
-	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
@@ -64,7 +64,7 @@ func (k *supervised) copyGit() error {
 		if err != nil {
 			return err
 		}
-		k.undo = append(k.undo, func() { _ = paths.RemoveAll(dir) })
+		k.undo = append(k.undo, func() { _ = keep.RemoveAll(dir) })
 		k.order.Copies[i].Dir = dir
 		h, err := gitcopies.Open(c.Path, k.order.Root, dir, k.boxes.gitKinds())
 		if err != nil {

@@ -165,7 +165,10 @@ func (n *repositoryWatch) appeared(dir, name string, isDir bool) {
 	}
 	for git := range n.made {
 		if slices.Contains(nestFolders(git), dir) {
-			n.checkAgain(git)
+			for _, dir := range nestFolders(git) {
+				n.add(dir)
+			}
+			n.checkFor(n.open[len(n.open)-1], git)
 		}
 	}
 	switch {
@@ -220,14 +223,6 @@ func (n *repositoryWatch) check(git string) {
 		n.add(dir)
 	}
 	n.checkFor(o, git)
-}
-
-// checkAgain checks a repository again. The caller holds n.mu.
-func (n *repositoryWatch) checkAgain(git string) {
-	for _, dir := range nestFolders(git) {
-		n.add(dir)
-	}
-	n.checkFor(n.open[len(n.open)-1], git)
 }
 
 // checkFor removes files that name programs.

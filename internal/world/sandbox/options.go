@@ -81,7 +81,6 @@ type Limits struct {
 	// those of root
 	Processes int
 	FileSize  int64 // bytes; default 16 GiB, 256 MiB in a read box
-	OpenFiles int   // of each process; default: the limit of inspan itself
 }
 
 // level returns the level that a box requests.

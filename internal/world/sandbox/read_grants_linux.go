@@ -20,11 +20,6 @@ func shared() []string {
 	return []string{"/nix/store", "/var/lib/dpkg", "/var/lib/apt", "/run/current-system", "/run/wrappers"}
 }
 
-// gitSettings lists git's settings in a home. Git refuses to work if it can't read existing ones.
-func gitSettings() []string {
-	return []string{".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes"}
-}
-
 // readable lists what a box may read in addition to the workspace.
 func (b *boxes) readable(box tool.Box) []string {
 	level := b.o.level(box)
@@ -74,7 +69,8 @@ func (b *boxes) shared() []string {
 		for _, name := range places.Caches() {
 			system(filepath.Join(m.Home, name))
 		}
-		for _, name := range gitSettings() {
+		// Git refuses to work if it can't read its settings.
+		for _, name := range []string{".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes"} {
 			add(filepath.Join(m.Home, name))
 		}
 	}

@@ -200,7 +200,7 @@ func (c *cache) close() error {
 	if alone, _ := keep.TryLock(lock, false); !alone {
 		return nil // swept later
 	}
-	return errors.Join(paths.RemoveAll(dir), os.RemoveAll(CacheRoot(dir)))
+	return errors.Join(keep.RemoveAll(dir), os.RemoveAll(CacheRoot(dir)))
 }
 
 // sweepCaches removes leftovers of killed sessions.
@@ -208,7 +208,7 @@ func sweepCaches(parent string) {
 	list, _ := filepath.Glob(filepath.Join(parent, sessionCaches+"*"))
 	for _, dir := range list {
 		if lock, err := paths.LockFolder(dir, false); err == nil {
-			_ = errors.Join(paths.RemoveAll(dir), os.RemoveAll(CacheRoot(dir)))
+			_ = errors.Join(keep.RemoveAll(dir), os.RemoveAll(CacheRoot(dir)))
 			lock.Close()
 		}
 	}

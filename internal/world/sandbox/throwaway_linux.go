@@ -3,7 +3,7 @@ package sandbox
 import (
 	"errors"
 
-	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -43,6 +43,6 @@ func (k *supervised) discard() error {
 		return err
 	}
 	k.order.Throwaway = dir
-	k.undo = append(k.undo, func() { _ = paths.RemoveAll(dir) })
+	k.undo = append(k.undo, func() { _ = keep.RemoveAll(dir) })
 	return nil
 }

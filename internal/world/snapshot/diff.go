@@ -2,9 +2,7 @@ package snapshot
 
 import (
 	"cmp"
-	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -142,36 +140,9 @@ func changeOf(path string, old, now entry, why string) Change {
 	if path == "" {
 		path = "."
 	}
-	return Change{Path: path, Kind: kindOf(old, now), Old: old.node(), New: now.node(), Why: why}
+	return Change{Path: path, Kind: kindOf(old, now), Mode: now.mode(), Why: why}
 }
 
 func sortChanges(list []Change) {
 	slices.SortFunc(list, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
-}
-
-// Diff returns the differences between two checkpoints, sorted by path.
-func (s *Store) Diff(ctx context.Context, a, b string) ([]Change, error) {
-	v, unlock, err := s.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	from, err := s.view(v, a)
-	if err != nil {
-		return nil, err
-	}
-	to, err := s.view(v, b)
-	if err != nil {
-		return nil, err
-	}
-	var out []Change
-	err = from.walk(to, func(d difference) error {
-		out = append(out, changeOf(d.path, d.old, d.now, ""))
-		return ctx.Err()
-	})
-	if err != nil {
-		return nil, fmt.Errorf("compare checkpoints: %w", err)
-	}
-	sortChanges(out)
-	return out, nil
 }

@@ -7,9 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 const (
@@ -88,15 +88,10 @@ func (s *Store) apart() error {
 		}
 		dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest)
 	}
-	if within(dir, s.Root) || within(s.Root, dir) {
+	if text.Inside(s.Root, dir) || text.Inside(dir, s.Root) {
 		return fmt.Errorf("the checkpoints of %s can't be kept in %s: one holds the other", s.Root, s.Dir)
 	}
 	return nil
-}
-
-func within(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 // lay creates missing folders of the store. The caller holds the lock.

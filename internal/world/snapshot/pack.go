@@ -123,14 +123,11 @@ func parseIndex(r io.ReaderAt, size int64) ([]indexed, error) {
 	if sha256.Sum256(b) != digest(trailer[8:40]) {
 		return nil, errDamaged
 	}
-	return entriesOf(b[:len(b)-8], start)
-}
-
-func entriesOf(b []byte, limit int64) ([]indexed, error) {
+	b = b[:len(b)-8]
 	index := make([]indexed, 0, len(b)/indexedSize)
 	for ; len(b) > 0; b = b[indexedSize:] {
 		x := indexed{digest(b[:32]), int64(binary.LittleEndian.Uint64(b[32:])), binary.LittleEndian.Uint32(b[40:])}
-		if x.off < 0 || x.off > limit-int64(x.size) {
+		if x.off < 0 || x.off > start-int64(x.size) {
 			return nil, errDamaged
 		}
 		index = append(index, x)

@@ -93,23 +93,6 @@ func (h *header) Write(p []byte) (int, error) {
 	return len(p), h.ctx.Err()
 }
 
-// Check reads the whole content of a checkpoint. The error is a [DamageError] if something has changed since it was
-// written.
-func (s *Store) Check(ctx context.Context, id string) error {
-	v, unlock, err := s.reading(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	in, err := s.view(v, id)
-	if err != nil {
-		return err
-	}
-	return in.walk(&view{v: v, id: id}, func(d difference) error {
-		return errors.Join(in.check(d.path, d.old), ctx.Err())
-	})
-}
-
 // check reads the content of an entry.
 func (w *view) check(path string, e entry) error {
 	if e.kind != isFile {

@@ -89,22 +89,12 @@ const (
 	Retype    Kind = "type" // for example, a file becomes a folder
 )
 
-// Node is the file, folder or link at a path. The zero Node is nothing.
-type Node struct {
-	Mode   fs.FileMode // type and permission bits
-	Exists bool
-	Kept   bool   // false means the content is not in the store
-	Size   int64  // of a file, in bytes
-	Target string // of a symbolic link
-}
-
 // Change is a difference at one path.
 type Change struct {
 	Path string // relative to the workspace, with slashes; "." is the workspace itself
 	Kind Kind
-	Old  Node   // the current or the earlier state
-	New  Node   // the future or the later state
-	Why  string // for people: why a path is kept as it is, or a note
+	Mode fs.FileMode // type and permission bits of the future or the later state
+	Why  string      // for people: why a path is kept as it is, or a note
 }
 
 // Plan is the plan of a restore.

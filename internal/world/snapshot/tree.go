@@ -78,16 +78,15 @@ func (e entry) sameContent(o entry) bool {
 	return e.size == o.size && e.mtime == o.mtime && e.sum == o.sum && e.target == o.target
 }
 
-// node converts the entry to its exported form.
-func (e entry) node() Node {
-	n := Node{Mode: fs.FileMode(e.perm), Exists: e.kind != nothing, Kept: e.held() && e.kind != nothing, Size: e.size, Target: e.target}
+// mode returns type and permission bits.
+func (e entry) mode() fs.FileMode {
 	switch e.class() {
 	case isDir:
-		n.Mode |= fs.ModeDir
+		return fs.ModeDir | fs.FileMode(e.perm)
 	case isLink:
-		n.Mode |= fs.ModeSymlink
+		return fs.ModeSymlink | fs.FileMode(e.perm)
 	}
-	return n
+	return fs.FileMode(e.perm)
 }
 
 // tree is the content of one folder.

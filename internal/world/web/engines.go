@@ -72,40 +72,23 @@ type tavily struct{}
 func (tavily) home() string { return "https://api.tavily.com" }
 
 func (tavily) ask(ctx context.Context, base, key string, q Query) (*http.Request, error) {
-	req, err := post(ctx, base+"/search", struct {
+	return post(ctx, base+"/search", struct {
 		Query   string   `json:"query"`
 		Max     int      `json:"max_results"`
 		Include []string `json:"include_domains,omitempty"`
 		Exclude []string `json:"exclude_domains,omitempty"`
 		Range   string   `json:"time_range,omitempty"` // day, week, month, year
-	}{q.Text, q.Count, q.Domains, q.Exclude, q.Recency})
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	return req, nil
+	}{q.Text, q.Count, q.Domains, q.Exclude, q.Recency}, map[string]string{"Authorization": "Bearer " + key})
 }
 
 func (tavily) hits(body []byte) ([]Hit, error) {
-	var a struct {
-		Results *[]struct {
-			Title     string `json:"title"`
-			URL       string `json:"url"`
-			Content   string `json:"content"`
-			Published string `json:"published_date"`
-		} `json:"results"`
+	type result struct {
+		Title     string `json:"title"`
+		URL       string `json:"url"`
+		Content   string `json:"content"`
+		Published string `json:"published_date"`
 	}
-	if err := json.Unmarshal(body, &a); err != nil {
-		return nil, err
-	}
-	if a.Results == nil {
-		return nil, errors.New("it has no results")
-	}
-	var out []Hit
-	for _, r := range *a.Results {
-		out = append(out, Hit{r.Title, r.URL, day(r.Published), r.Content})
-	}
-	return out, nil
+	return results(body, func(r result) Hit { return Hit{r.Title, r.URL, day(r.Published), r.Content} })
 }
 
 // exa is the Exa Search API.
@@ -122,41 +105,24 @@ func (exa) ask(ctx context.Context, base, key string, q Query) (*http.Request, e
 	if days := map[string]int{"day": 1, "week": 7, "month": 31, "year": 366}[q.Recency]; days > 0 {
 		since = time.Now().UTC().AddDate(0, 0, -days).Format("2006-01-02T15:04:05.000Z")
 	}
-	req, err := post(ctx, base+"/search", struct {
+	return post(ctx, base+"/search", struct {
 		Query    string   `json:"query"`
 		Num      int      `json:"numResults"`
 		Include  []string `json:"includeDomains,omitempty"`
 		Exclude  []string `json:"excludeDomains,omitempty"`
 		Since    string   `json:"startPublishedDate,omitempty"` // ISO 8601
 		Contents contents `json:"contents"`
-	}{q.Text, q.Count, q.Domains, q.Exclude, since, contents{true}})
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("x-api-key", key)
-	return req, nil
+	}{q.Text, q.Count, q.Domains, q.Exclude, since, contents{true}}, map[string]string{"x-api-key": key})
 }
 
 func (exa) hits(body []byte) ([]Hit, error) {
-	var a struct {
-		Results *[]struct {
-			Title      string   `json:"title"` // may be null
-			URL        string   `json:"url"`
-			Published  string   `json:"publishedDate"` // may be null
-			Highlights []string `json:"highlights"`
-		} `json:"results"`
+	type result struct {
+		Title      string   `json:"title"` // may be null
+		URL        string   `json:"url"`
+		Published  string   `json:"publishedDate"` // may be null
+		Highlights []string `json:"highlights"`
 	}
-	if err := json.Unmarshal(body, &a); err != nil {
-		return nil, err
-	}
-	if a.Results == nil {
-		return nil, errors.New("it has no results")
-	}
-	var out []Hit
-	for _, r := range *a.Results {
-		out = append(out, Hit{r.Title, r.URL, day(r.Published), strings.Join(r.Highlights, " … ")})
-	}
-	return out, nil
+	return results(body, func(r result) Hit { return Hit{r.Title, r.URL, day(r.Published), strings.Join(r.Highlights, " … ")} })
 }
 
 // searxng is the API of a SearXNG server. Its settings must allow the format
@@ -182,13 +148,19 @@ func (searxng) ask(ctx context.Context, base, key string, q Query) (*http.Reques
 }
 
 func (searxng) hits(body []byte) ([]Hit, error) {
+	type result struct {
+		Title     string `json:"title"`
+		URL       string `json:"url"`
+		Content   string `json:"content"`
+		Published string `json:"publishedDate"` // may be null
+	}
+	return results(body, func(r result) Hit { return Hit{r.Title, r.URL, day(r.Published), r.Content} })
+}
+
+// results decodes an answer with a list of results.
+func results[R any](body []byte, hit func(R) Hit) ([]Hit, error) {
 	var a struct {
-		Results *[]struct {
-			Title     string `json:"title"`
-			URL       string `json:"url"`
-			Content   string `json:"content"`
-			Published string `json:"publishedDate"` // may be null
-		} `json:"results"`
+		Results *[]R `json:"results"`
 	}
 	if err := json.Unmarshal(body, &a); err != nil {
 		return nil, err
@@ -198,12 +170,12 @@ func (searxng) hits(body []byte) ([]Hit, error) {
 	}
 	var out []Hit
 	for _, r := range *a.Results {
-		out = append(out, Hit{r.Title, r.URL, day(r.Published), r.Content})
+		out = append(out, hit(r))
 	}
 	return out, nil
 }
 
-func post(ctx context.Context, address string, body any) (*http.Request, error) {
+func post(ctx context.Context, address string, body any, headers map[string]string) (*http.Request, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
@@ -213,6 +185,9 @@ func post(ctx context.Context, address string, body any) (*http.Request, error) 
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	for name, value := range headers {
+		req.Header.Set(name, value)
+	}
 	return req, nil
 }
 

@@ -42,18 +42,12 @@ func (a anthropic) ask(ctx context.Context, base, key string, q Query) (*http.Re
 		Allowed []string `json:"allowed_domains,omitempty"`
 		Blocked []string `json:"blocked_domains,omitempty"`
 	}
-	req, err := post(ctx, base+"/v1/messages", struct {
+	return post(ctx, base+"/v1/messages", struct {
 		Model    string   `json:"model"`
 		Max      int      `json:"max_tokens"`
 		Messages []said   `json:"messages"`
 		Tools    []search `json:"tools"`
-	}{a.model, nativeTokens, []said{{"user", order(q)}}, []search{{"web_search_20250305", "web_search", 1, q.Domains, q.Exclude}}})
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("X-Api-Key", key)
-	req.Header.Set("Anthropic-Version", "2023-06-01")
-	return req, nil
+	}{a.model, nativeTokens, []said{{"user", order(q)}}, []search{{"web_search_20250305", "web_search", 1, q.Domains, q.Exclude}}}, map[string]string{"X-Api-Key": key, "Anthropic-Version": "2023-06-01"})
 }
 
 type said struct {
@@ -139,7 +133,7 @@ func (o openai) ask(ctx context.Context, base, key string, q Query) (*http.Reque
 	if len(q.Domains) > 0 {
 		s.Filters = &filters{q.Domains}
 	}
-	req, err := post(ctx, base+"/v1/responses", struct {
+	return post(ctx, base+"/v1/responses", struct {
 		Model   string   `json:"model"`
 		Input   string   `json:"input"`
 		Max     int      `json:"max_output_tokens"`
@@ -147,12 +141,7 @@ func (o openai) ask(ctx context.Context, base, key string, q Query) (*http.Reque
 		Tools   []search `json:"tools"`
 		Choice  string   `json:"tool_choice"`
 		Include []string `json:"include"`
-	}{o.model, order(q), 4 * nativeTokens, false, []search{s}, "required", []string{"web_search_call.action.sources"}})
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	return req, nil
+	}{o.model, order(q), 4 * nativeTokens, false, []search{s}, "required", []string{"web_search_call.action.sources"}}, map[string]string{"Authorization": "Bearer " + key})
 }
 
 func (openai) hits(body []byte) ([]Hit, error) {
@@ -235,15 +224,10 @@ func (g gemini) ask(ctx context.Context, base, key string, q Query) (*http.Reque
 	type search struct {
 		Google struct{} `json:"google_search"`
 	}
-	req, err := post(ctx, base+"/v1beta/models/"+g.model+":generateContent", struct {
+	return post(ctx, base+"/v1beta/models/"+g.model+":generateContent", struct {
 		Contents []content `json:"contents"`
 		Tools    []search  `json:"tools"`
-	}{[]content{{[]part{{order(q)}}}}, []search{{}}})
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("X-Goog-Api-Key", key)
-	return req, nil
+	}{[]content{{[]part{{order(q)}}}}, []search{{}}}, map[string]string{"X-Goog-Api-Key": key})
 }
 
 func (gemini) hits(body []byte) ([]Hit, error) {

@@ -15,7 +15,6 @@ type Page struct {
 	Title  string // one line; may be empty
 	Byline string // the author, if given
 	Date   string // date of publication, if given
-	Kind   string // media type, such as text/html
 	Text   string // Markdown for HTML, otherwise unchanged; UTF-8
 	Cut    bool   // the page is longer than the part that was read
 	Note   string // a note for a model; may be empty
@@ -49,7 +48,6 @@ func Read(body []byte, contentType string, base *url.URL) (Page, error) {
 	default:
 		p.Text = text.Page(strings.ReplaceAll(s, "\r\n", "\n"))
 	}
-	p.Kind = kind
 	if len(p.Text) > maxBody*2 {
 		p.Text, p.Cut = text.Head(p.Text, maxBody*2), true
 	}

@@ -20,13 +20,15 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // MaxFile is the largest file that is transferred, in bytes: into a copy, if git does not track it yet, and
@@ -113,7 +115,7 @@ func (s *Store) find(ctx context.Context, root, name string) (t Tree, found bool
 	if err != nil {
 		return Tree{}, false, err
 	}
-	if tooClose(repo.top, top) {
+	if text.Inside(repo.top, top) {
 		return Tree{}, false, fmt.Errorf("the folder of worktrees, %s, is in the workspace", s.Dir)
 	}
 	t = Tree{dir: filepath.Join(top, safe(root, name)), repo: repo}
@@ -253,7 +255,7 @@ func (s *Store) base(ctx context.Context, t Tree) (string, error) {
 // removeExisting removes everything at the place of a copy. Other worktrees of the repository are preserved, even if
 // their folders are missing now.
 func (s *Store) removeExisting(ctx context.Context, t Tree) error {
-	if err := removeAll(t.dir); err != nil {
+	if err := keep.RemoveAll(t.dir); err != nil {
 		return fmt.Errorf("remove a worktree: %w", err)
 	}
 	if t.admin == "" {
@@ -261,20 +263,6 @@ func (s *Store) removeExisting(ctx context.Context, t Tree) error {
 	}
 	_, _, err := s.git(ctx, t.repo.dir, t.repo.top, nil, "worktree", "remove", "--force", "--force", t.dir)
 	return err
-}
-
-// removeAll removes a folder, including read-only content.
-func removeAll(dir string) error {
-	if os.RemoveAll(dir) == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
-		if d != nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(dir)
 }
 
 // folder creates the folder of the copies, and returns its path in git's notation.
@@ -287,12 +275,6 @@ func (s *Store) folder() (string, error) {
 		return "", err
 	}
 	return filepath.EvalSymlinks(dir)
-}
-
-// tooClose reports whether a folder contains another.
-func tooClose(top, dir string) bool {
-	rel, err := filepath.Rel(top, dir)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // safe returns the folder name for a copy: readable and unique.

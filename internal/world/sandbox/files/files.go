@@ -151,7 +151,13 @@ func apply(path string, c tool.Change) error {
 		return err
 	}
 	if c.Remove {
-		return remove(path, info)
+		if info == nil {
+			return &fs.PathError{Op: "remove", Path: path, Err: fs.ErrNotExist}
+		}
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+		return syncDir(filepath.Dir(path))
 	}
 	return write(path, info, c)
 }
@@ -179,16 +185,6 @@ func checkIf(path string, info fs.FileInfo, want string) error {
 		return changed
 	}
 	return nil
-}
-
-func remove(path string, info fs.FileInfo) error {
-	if info == nil {
-		return &fs.PathError{Op: "remove", Path: path, Err: fs.ErrNotExist}
-	}
-	if err := os.RemoveAll(path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
 }
 
 func write(path string, info fs.FileInfo, c tool.Change) error {

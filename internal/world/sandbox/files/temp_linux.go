@@ -268,7 +268,7 @@ func (t *Temp) Close() error {
 	if alone, _ := keep.TryLock(lock, false); !alone {
 		return failed // swept later
 	}
-	return errors.Join(failed, paths.RemoveAll(dir))
+	return errors.Join(failed, keep.RemoveAll(dir))
 }
 
 // sweepTemp removes leftovers of killed sessions.
@@ -280,7 +280,7 @@ func sweepTemp(parent string) {
 			continue
 		}
 		if lock, err := paths.LockFolder(dir, false); err == nil {
-			_ = paths.RemoveAll(dir)
+			_ = keep.RemoveAll(dir)
 			lock.Close()
 		}
 	}
@@ -413,7 +413,7 @@ func (t *Temp) MakeOverlay(root string) (dir string, err error) {
 		err = tryAttributes(upper)
 	}
 	if err != nil {
-		_ = paths.RemoveAll(dir)
+		_ = keep.RemoveAll(dir)
 		return "", fmt.Errorf("make a place for what is thrown away: %w", err)
 	}
 	return dir, nil

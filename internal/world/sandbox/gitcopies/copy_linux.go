@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/inspan/inspan/internal/world/sandbox/gitfiles"
@@ -58,7 +59,8 @@ func (h *Copy) TakeOver() []string {
 	if len(g.changes) == 0 {
 		return g.said
 	}
-	g.dropStates()
+	// The state of an operation is rejected with any of its files.
+	g.changes = slices.DeleteFunc(g.changes, func(c change) bool { return g.states[g.stateOf(c.name)] })
 	if err := g.objects(); err != nil {
 		g.say("could not take over objects of " + h.path + ": " + err.Error())
 		return g.said

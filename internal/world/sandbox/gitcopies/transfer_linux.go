@@ -90,11 +90,6 @@ func (g *transfer) stateOf(name string) string {
 	return ""
 }
 
-// dropStates rejects operation states that contain a rejected file.
-func (g *transfer) dropStates() {
-	g.changes = slices.DeleteFunc(g.changes, func(c change) bool { return g.states[g.stateOf(c.name)] })
-}
-
 // local returns the name of a file relative to its own git directory: those of worktrees and modules are inside
 // of the repository's.
 func (g *transfer) local(name string) (below string, ok bool) {

@@ -2,6 +2,7 @@ package gocache
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -42,7 +43,7 @@ func (c Cache) trim(now time.Time) error {
 		return nil
 	}
 	for i := range 256 {
-		dir := filepath.Join(c.Top, hexByte(i))
+		dir := filepath.Join(c.Top, fmt.Sprintf("%02x", i))
 		list, _ := os.ReadDir(dir)
 		for _, e := range list {
 			info, err := e.Info()
@@ -52,10 +53,4 @@ func (c Cache) trim(now time.Time) error {
 		}
 	}
 	return writeWhole(mark, strings.NewReader(strconv.FormatInt(now.Unix(), 10)))
-}
-
-// hexByte returns the name of a folder of a cache.
-func hexByte(i int) string {
-	const digits = "0123456789abcdef"
-	return string([]byte{digits[i>>4], digits[i&15]})
 }

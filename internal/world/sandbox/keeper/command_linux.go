@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/internal/world/sandbox/ports"
 	"github.com/inspan/inspan/internal/world/sandbox/processes"
@@ -29,10 +30,6 @@ type command struct {
 	staying sync.Mutex        // held while either its continuation or its end is decided
 	over    bool              // the family has ended
 	out     *processes.Copier // of its output, once it continues alone; nil means no output, or inspan reads it
-}
-
-func newCommand(p *keeper, r protocol.Request) *command {
-	return &command{keeper: p, number: r.N, order: p.complete(*r.Order), family: processes.Family{Done: make(chan struct{})}, begun: make(chan struct{})}
 }
 
 // serve runs the command to its end. It reports whether the keeper can run another.
@@ -242,7 +239,7 @@ func emptied(folders []string) bool {
 			return false
 		}
 		for _, e := range entries {
-			if paths.RemoveAll(filepath.Join(dir, e.Name())) != nil {
+			if keep.RemoveAll(filepath.Join(dir, e.Name())) != nil {
 				return false
 			}
 		}

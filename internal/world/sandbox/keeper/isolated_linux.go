@@ -24,24 +24,19 @@ import (
 // prepareScene creates the file system of the box, unless it exists.
 func (c *command) prepareScene() error {
 	if !c.order.Stands {
-		if err := c.enterMounts(); err != nil {
+		if err := c.lockFolders(); err != nil {
+			return walls.During("lock the folder for temporary files", err)
+		}
+		if err := c.order.EnterMounts(); err != nil {
+			return err
+		}
+		if err := walls.During("set limits", c.order.Limits.ApplyHere()); err != nil {
 			return err
 		}
 	}
 	c.order.Env = processes.SetVars(c.order.Env, c.order.TempVars(walls.OwnTemp)...)
 	c.order.Env = processes.SetVars(c.order.Env, c.order.GoCacheVars()...)
 	return walls.During("offer the proxy", c.setProxyVars())
-}
-
-// enterMounts creates and enters the file system.
-func (c *command) enterMounts() error {
-	if err := c.lockFolders(); err != nil {
-		return walls.During("lock the folder for temporary files", err)
-	}
-	if err := c.order.EnterMounts(); err != nil {
-		return err
-	}
-	return walls.During("set limits", c.order.Limits.ApplyHere())
 }
 
 // lockFolders locks the session's folders for temporary files and caches while the box is open.

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/inspan/inspan/internal/world/sandbox/processes"
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
@@ -40,8 +41,8 @@ type assignment struct {
 	fds     []int
 }
 
-// keep runs a keeper from its start to its end. It returns the exit code, which is unrelated to its commands.
-func keep(fd int, lookPath func(program string) (string, error)) int {
+// runKeeper runs a keeper from its start to its end. It returns the exit code, which is unrelated to its commands.
+func runKeeper(fd int, lookPath func(program string) (string, error)) int {
 	w, err := protocol.NewWire(fd)
 	if err != nil {
 		return 1
@@ -73,7 +74,7 @@ func (k *keeper) serve() {
 	assignments := make(chan assignment)
 	go k.readRequests(assignments)
 	for a := range assignments {
-		c := newCommand(k, a.request)
+		c := &command{keeper: k, number: a.request.N, order: k.complete(*a.request.Order), family: processes.Family{Done: make(chan struct{})}, begun: make(chan struct{})}
 		k.now.Store(c)
 		if k.orphan.Load() { // the connection ended before this command's end could be reported
 			protocol.CloseAll(a.fds)

@@ -25,7 +25,7 @@ func Run(lookPath func(program string) (string, error)) (ran bool, code int) {
 			fmt.Fprintln(os.Stderr, "reach the other side of the container:", err)
 			return true, 1
 		}
-		return true, keep(fd, lookPath)
+		return true, runKeeper(fd, lookPath)
 	}
 	if len(os.Args) == 2 && os.Args[0] == walls.GoCacheProgram {
 		return true, serveGoCache(os.Args[1])
@@ -41,5 +41,5 @@ func Run(lookPath func(program string) (string, error)) (ran bool, code int) {
 	if os.Args[0] == NetworkName {
 		return true, holdNetwork()
 	}
-	return true, keep(keeperFD, nil)
+	return true, runKeeper(keeperFD, nil)
 }

@@ -3,7 +3,6 @@ package paths
 import (
 	"cmp"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -70,20 +69,6 @@ func LockFolder(dir string, shared bool) (*os.File, error) {
 		return nil, errors.Join(cmp.Or(err, error(unix.EWOULDBLOCK)), file.Close())
 	}
 	return file, nil
-}
-
-// RemoveAll removes a folder with all its content, including read-only folders.
-func RemoveAll(dir string) error {
-	if os.RemoveAll(dir) == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
-		if d != nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700) // called before the folder is read
-		}
-		return nil
-	})
-	return os.RemoveAll(dir)
 }
 
 // Folder is a folder in which boxes write. It is held open, so that paths below it can be reached without

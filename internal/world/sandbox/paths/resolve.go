@@ -31,7 +31,8 @@ func ResolveBy(path string, link func(string) (string, error)) (string, error) {
 	if strings.IndexByte(path, 0) >= 0 {
 		return fail(fs.ErrInvalid)
 	}
-	at, todo := split(path)
+	at, rest := top(path)
+	todo := names(rest)
 	for links := 0; len(todo) > 0; {
 		name := todo[0]
 		todo = todo[1:]
@@ -76,12 +77,6 @@ func ReadLink(path string) (string, error) {
 	}
 	target, err := os.Readlink(path)
 	return target, keep.Bare(err)
-}
-
-// split splits an absolute path into its top and the names below.
-func split(path string) (string, []string) {
-	at, rest := top(path)
-	return at, names(rest)
 }
 
 // top splits off the volume and the first separator of an absolute path.

@@ -121,7 +121,13 @@ func (p *Ports) offer(port int) error {
 	}
 	l, err := listen(&p.four, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
 	if err != nil {
-		return portError(err)
+		switch {
+		case errors.Is(err, syscall.EADDRINUSE):
+			return errors.New("another program of this machine has it")
+		case errors.Is(err, syscall.EACCES):
+			return errors.New("this machine leaves it to administrators")
+		}
+		return err
 	}
 	p.serve(l, port)
 	if len(p.six) > 0 {
@@ -145,16 +151,6 @@ func (p *Ports) Close() {
 		_ = l.Close() // its error doesn't matter
 	}
 	p.busy = nil
-}
-
-func portError(err error) error {
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return errors.New("another program of this machine has it")
-	case errors.Is(err, syscall.EACCES):
-		return errors.New("this machine leaves it to administrators")
-	}
-	return err
 }
 
 // listen listens with the first of some sockets. If it can't be bound, it remains for another port.

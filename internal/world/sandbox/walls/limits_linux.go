@@ -8,7 +8,7 @@ import (
 
 // ApplyHere sets the limits that also suit the keeper; the command inherits them.
 func (l Limits) ApplyHere() error {
-	for resource, n := range map[int]uint64{unix.RLIMIT_CPU: l.CPU, unix.RLIMIT_FSIZE: l.FileSize, unix.RLIMIT_NOFILE: l.OpenFiles} {
+	for resource, n := range map[int]uint64{unix.RLIMIT_CPU: l.CPU, unix.RLIMIT_FSIZE: l.FileSize} {
 		if n > 0 {
 			if err := syscall.Setrlimit(resource, &syscall.Rlimit{Cur: n, Max: n}); err != nil {
 				return err
@@ -35,5 +35,5 @@ func (l Limits) ApplyTo(pid int) {
 
 // Limits are resource limits: soft and hard are equal; 0 is none.
 type Limits struct {
-	CPU, Memory, Processes, FileSize, OpenFiles uint64
+	CPU, Memory, Processes, FileSize uint64
 }
