@@ -207,7 +207,7 @@ func (b blobs) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 			return nil, fmt.Errorf("get blob %q: %w", name, err)
 		}
 	}
-	return keep.BlobReader(from, name), nil
+	return keep.CheckBlob(from, name), nil
 }
 
 // pieces reads a blob of the database, a piece at a time.

@@ -76,22 +76,22 @@ func IsDigest(s string) bool { return len(s) == 64 && strings.Trim(s, "012345678
 // BlobName returns the name of a blob with this SHA-256; see [Blobs].
 func BlobName(sum []byte) string { return "sha256-" + hex.EncodeToString(sum) }
 
-// ErrBlob says that a blob does not have the content its name promises.
+// ErrBlob means that a blob does not have the content that its name promises.
 var ErrBlob = errors.New("blob is damaged: its content does not match its name")
 
-// BlobReader reads a blob. At the end, its last Read fails with [ErrBlob] if the content does not match the name.
-func BlobReader(r io.ReadCloser, name string) io.ReadCloser {
-	return &blobReader{ReadCloser: r, sum: sha256.New(), name: name}
+// CheckBlob compares the content of a blob with its name while it is read: if they differ, the last Read fails with
+// [ErrBlob] instead of reporting the end.
+func CheckBlob(from io.ReadCloser, name string) io.ReadCloser {
+	return &checkedBlob{from, sha256.New(), name}
 }
 
-type blobReader struct {
+type checkedBlob struct {
 	io.ReadCloser
 	sum  hash.Hash
 	name string
 }
 
-// Read implements [io.Reader].
-func (b *blobReader) Read(p []byte) (int, error) {
+func (b *checkedBlob) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.sum.Write(p[:n])
 	if errors.Is(err, io.EOF) && BlobName(b.sum.Sum(nil)) != b.name {

@@ -163,7 +163,7 @@ func (b blobs) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("get blob: %w", err), f.Close())
 	}
-	return keep.BlobReader(struct {
+	return keep.CheckBlob(struct {
 		io.Reader
 		io.Closer
 	}{io.NewSectionReader(f, 0, size), f}, name), nil
