@@ -66,7 +66,7 @@ func source(p platform, reply *wire.Reply) func() ([]byte, error) {
 	case p == bedrock:
 		return newFrames(reply).next
 	case reply.Whole():
-		return whole(reply)
+		return wire.Whole(reply, eventsOf)
 	}
 	return serverSent(reply)
 }

@@ -84,27 +84,7 @@ func serverSent(r io.Reader) func() ([]byte, error) {
 	}
 }
 
-// whole converts a message that arrived as one object, or an error in its place, into the events of a stream.
-func whole(r io.Reader) func() ([]byte, error) {
-	var events [][]byte
-	read := false
-	return func() ([]byte, error) {
-		if !read {
-			body, err := io.ReadAll(io.LimitReader(r, wire.MaxEvent))
-			if err != nil {
-				return nil, err
-			}
-			events, read = eventsOf(body), true
-		}
-		if len(events) == 0 {
-			return nil, io.EOF
-		}
-		first := events[0]
-		events = events[1:]
-		return first, nil
-	}
-}
-
+// eventsOf converts a message that arrived as one object, or an error in its place, into the events of a stream.
 func eventsOf(body []byte) [][]byte {
 	var m struct {
 		Type    string          `json:"type"`

@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/llm"
@@ -40,7 +39,7 @@ func encode(info llm.Info, at platform, names *wire.Aliases, req llm.Request) []
 	turns := wire.Turns(req.Messages, info.Route())
 	imageLimits().Trim(turns)
 	e := encoder{Writer: wire.NewWriter(req), names: names}
-	system := slices.DeleteFunc(slices.Clone(req.System), func(s string) bool { return !wire.Visible(s) })
+	system := wire.AllVisible(req.System)
 	before, markTools := markers(len(system), turns)
 	e.head(at, info, req)
 	limit := maxTokens(info, req)

@@ -104,32 +104,17 @@ func serverSent(r io.Reader) func() ([]byte, error) {
 	}
 }
 
-// whole reads the list of chunks, or the only one, from a server that does not stream.
-func whole(r io.Reader) func() ([]byte, error) {
-	var list []json.RawMessage
-	read := false
-	return func() ([]byte, error) {
-		if !read {
-			body, err := io.ReadAll(io.LimitReader(r, wire.MaxEvent))
-			if err != nil {
-				return nil, err
-			}
-			if read = true; json.Unmarshal(body, &list) != nil {
-				list = []json.RawMessage{body}
-			}
-			var fields map[string]json.RawMessage
-			if len(list) == 1 && json.Unmarshal(list[0], &fields) == nil && fields["candidates"] == nil && fields["promptFeedback"] == nil &&
-				fields["error"] == nil { // an error in the form of a gateway
-				list[0] = slices.Concat([]byte(`{"error":`), list[0], []byte("}"))
-			}
-		}
-		if len(list) == 0 {
-			return nil, io.EOF
-		}
-		first := list[0]
-		list = list[1:]
-		return first, nil
+// chunksOf returns the list of chunks, or the only one, from a server that does not stream.
+func chunksOf(body []byte) (list []json.RawMessage) {
+	if json.Unmarshal(body, &list) != nil {
+		list = []json.RawMessage{body}
 	}
+	var fields map[string]json.RawMessage
+	if len(list) == 1 && json.Unmarshal(list[0], &fields) == nil && fields["candidates"] == nil && fields["promptFeedback"] == nil &&
+		fields["error"] == nil { // an error in the form of a gateway
+		list[0] = slices.Concat([]byte(`{"error":`), list[0], []byte("}"))
+	}
+	return list
 }
 
 // run reads the stream to its end, which is only marked by the end of the body. It returns the complete reply, or nil

@@ -91,8 +91,7 @@ type encoder struct {
 }
 
 func (e *encoder) system(blocks []string) {
-	blocks = slices.DeleteFunc(slices.Clone(blocks), func(s string) bool { return !wire.Visible(s) })
-	if len(blocks) == 0 {
+	if blocks = wire.AllVisible(blocks); len(blocks) == 0 {
 		return
 	}
 	e.Comma().Raw(`"systemInstruction":{"parts":[`)

@@ -53,7 +53,7 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 			d := newDecoder(info.Route(), names, req.Messages)
 			d.usage.Tier = r.Header.Get("X-Gemini-Service-Tier")
 			if r.Whole() {
-				return d.run(whole(r), emit)
+				return d.run(wire.Whole(r, chunksOf), emit)
 			}
 			return d.run(serverSent(r), emit)
 		})

@@ -82,14 +82,8 @@ func (e *encoder) tools(tools []llm.ToolSpec) {
 }
 
 func (e *encoder) system(blocks []string) {
-	var visible []string
-	for _, s := range blocks {
-		if wire.Visible(s) {
-			visible = append(visible, s)
-		}
-	}
-	if len(visible) > 0 {
-		e.Comma().Raw(`{"role":"system","content":`).Str(strings.Join(visible, "\n\n")).Raw(`}`)
+	if blocks = wire.AllVisible(blocks); len(blocks) > 0 {
+		e.Comma().Raw(`{"role":"system","content":`).Str(strings.Join(blocks, "\n\n")).Raw(`}`)
 	}
 }
 

@@ -133,26 +133,21 @@ func (f functionObject) args() string { return string(cmp.Or(f.Arguments, f.Para
 // label is a string, or a number as a string.
 type label string
 
-func (l *label) UnmarshalJSON(b []byte) error {
-	if b[0] != '"' && b[0] != 'n' {
-		*l = label(b)
-		return nil
-	}
-	s, err := unquote(b)
-	*l = label(s)
-	return err
-}
+func (l *label) UnmarshalJSON(b []byte) error { return loosely(b, l) }
 
 // arguments is a string of JSON, null, or the object itself.
 type arguments string
 
-func (a *arguments) UnmarshalJSON(b []byte) error {
+func (a *arguments) UnmarshalJSON(b []byte) error { return loosely(b, a) }
+
+// loosely sets a text to a string, null, or the JSON of another value.
+func loosely[T ~string](b []byte, text *T) error {
 	if b[0] != '"' && b[0] != 'n' {
-		*a = arguments(b)
+		*text = T(b)
 		return nil
 	}
 	s, err := unquote(b)
-	*a = arguments(s)
+	*text = T(s)
 	return err
 }
 

@@ -135,20 +135,9 @@ func (e *encoder) tools(tools []llm.ToolSpec) {
 }
 
 func (e *encoder) system(blocks []string) {
-	if s := visible(blocks); len(s) > 0 {
+	if s := wire.AllVisible(blocks); len(s) > 0 {
 		e.Raw(`{"role":"system","content":`).Str(strings.Join(s, "\n\n")).Raw(`}`)
 	}
-}
-
-// visible returns the blocks that hold more than white space.
-func visible(blocks []string) []string {
-	var out []string
-	for _, s := range blocks {
-		if wire.Visible(s) {
-			out = append(out, s)
-		}
-	}
-	return out
 }
 
 // assistant writes one message of the model. answering says that results of tools come before it.

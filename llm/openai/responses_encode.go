@@ -33,7 +33,7 @@ func encodeResponses(info llm.Info, d dialect, a *aliases, req llm.Request) []by
 		e.Raw(`,"prompt_cache_key":`).Str(wire.ShortID(req.Session, 64))
 	}
 	e.tools(req.Tools)
-	if system := visible(req.System); len(system) > 0 {
+	if system := wire.AllVisible(req.System); len(system) > 0 {
 		e.Raw(`,"instructions":`).Str(strings.Join(system, "\n\n"))
 	}
 	e.Raw(`,"input":[`)

@@ -30,8 +30,11 @@ type attempt struct {
 func (a *attempt) run(ctx context.Context, req llm.Request) {
 	for i, name := range slices.Concat(a.decision.Use, a.decision.Reserve) {
 		r := a.route(name)
-		if a.last != nil && !a.worthwhile(r, i >= len(a.decision.Use)) {
-			continue
+		if a.last != nil {
+			tooSmall, reserve := a.floor > 0 && r.Model.Info().Window <= a.floor, i >= len(a.decision.Use)
+			if tooSmall || reserve && a.best.Kind.Policy() == llm.PolicyRetry { // the same request may succeed a little later
+				continue
+			}
 		}
 		if !a.yield(llm.Chunk{Routed: a.routed(r)}, nil) {
 			return
@@ -70,15 +73,6 @@ func (a *attempt) shorter(failed *llm.Error) *llm.Error {
 	return &e
 }
 
-// worthwhile reports whether to ask a route after others have failed. A route in reserve is not asked if the
-// same request may succeed a little later.
-func (a *attempt) worthwhile(r Route, reserve bool) bool {
-	if a.floor > 0 && r.Model.Info().Window <= a.floor {
-		return false
-	}
-	return !reserve || a.best.Kind.Policy() != llm.PolicyRetry
-}
-
 func (a *attempt) routed(r Route) *llm.Routed {
 	out := &llm.Routed{
 		Info: r.Model.Info(), Rule: a.decision.Rule, Reason: a.decision.String(),
@@ -100,8 +94,8 @@ func (a *attempt) ask(ctx context.Context, req llm.Request, r Route, instead boo
 		switch {
 		case err != nil:
 			return llm.AsError(err)
-		case chunk.Retry != nil && instead && heldBack(chunk.Retry):
-			return chunk.Retry.Cause
+		case chunk.Retry != nil && instead && chunk.Retry.Cause != nil && chunk.Retry.Cause.RetryAfter > longWait:
+			return chunk.Retry.Cause // a wrapper delays the request for longer than it takes to give the route up
 		case chunk.Reply != nil:
 			answered = true
 			a.health.Answered(route, began)
@@ -115,10 +109,6 @@ func (a *attempt) ask(ctx context.Context, req llm.Request, r Route, instead boo
 	}
 	return nil
 }
-
-// heldBack reports whether a wrapper around the route delays the request for longer than it takes to give the
-// route up.
-func heldBack(r *llm.Retry) bool { return r.Cause != nil && r.Cause.RetryAfter > longWait }
 
 // goesOn records a failure and reports whether to ask the next route.
 func (a *attempt) goesOn(r Route, e *llm.Error) bool {

@@ -178,18 +178,14 @@ func (c Cond) reason(f Features) string {
 	if c.Step != "" {
 		said = append(said, "step "+f.Step)
 	}
-	return strings.Join(append(said, f.size()+bounds(c.MinTokens, c.MaxTokens)), "; ")
-}
-
-func bounds(low, high int) string {
-	s := ""
-	if low > 0 {
-		s += ", at least " + text.Thousands(low)
+	size := f.size()
+	if c.MinTokens > 0 {
+		size += ", at least " + text.Thousands(c.MinTokens)
 	}
-	if high > 0 {
-		s += ", at most " + text.Thousands(high)
+	if c.MaxTokens > 0 {
+		size += ", at most " + text.Thousands(c.MaxTokens)
 	}
-	return s
+	return strings.Join(append(said, size), "; ")
 }
 
 // forbids gives the reason why a route must not answer; empty means it may.

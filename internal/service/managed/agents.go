@@ -15,10 +15,10 @@ const ofAgent = "managed.agent"
 func agentEndpoints() []endpoint {
 	k := agentKind()
 	return []endpoint{
-		post("agents", (*door).makeAgent),
+		post("agents", reading((*door).makeAgent)),
 		get("agents", (*door).agents, "limit", "page", "include_archived", "created_at[gte]", "created_at[lte]"),
 		get("agents/{id}", (*door).agent, "version"),
-		post("agents/{id}", (*door).updateAgent),
+		post("agents/{id}", reading((*door).updateAgent)),
 		get("agents/{id}/versions", (*door).agentVersions, "limit", "page"),
 		act("agents/{id}/archive", func(d *door) (any, error) {
 			return k.change(d, func(k *keptAgent) error {
@@ -249,12 +249,7 @@ func (m *multiagent) listing(self any) (*multiagent, error) {
 // delegates reports whether the agent may use subagents.
 func (a *agent) delegates() bool { return a.Multiagent != nil }
 
-func (d *door) makeAgent() (any, error) {
-	var in agentFields
-	raw, err := d.read(&in)
-	if err != nil {
-		return nil, err
-	}
+func (d *door) makeAgent(in agentFields) (any, error) {
 	if in.Version.said {
 		return nil, invalid("version", "it is the server's to say", "")
 	}
@@ -263,7 +258,7 @@ func (d *door) makeAgent() (any, error) {
 		return nil, err
 	}
 	k := agentKind()
-	o, err := d.Make(k.of, k.prefix, keptAgent{Versions: []agent{a}}, fixed(raw))
+	o, err := d.Make(k.of, k.prefix, keptAgent{Versions: []agent{a}}, d.body())
 	if err != nil {
 		return nil, err
 	}
@@ -331,11 +326,7 @@ func (d *door) agentVersions() (any, error) {
 	return paged(d, out, 100, func(a agent) int { return -a.Version })
 }
 
-func (d *door) updateAgent() (any, error) {
-	var in agentFields
-	if _, err := d.read(&in); err != nil {
-		return nil, err
-	}
+func (d *door) updateAgent(in agentFields) (any, error) {
 	now := time.Now()
 	return agentKind().change(d, func(k *keptAgent) error {
 		last := k.Versions[len(k.Versions)-1]

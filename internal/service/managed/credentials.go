@@ -24,7 +24,7 @@ func ofCredential(vault string) string { return "managed.credential:" + vault }
 func credentialEndpoints() []endpoint {
 	const all, one = "vaults/{vault}/credentials", "vaults/{vault}/credentials/{id}"
 	return []endpoint{
-		post(all, (*door).makeCredential),
+		post(all, reading((*door).makeCredential)),
 		get(all, (*door).credentials, "limit", "page", "include_archived"),
 		get(one, func(d *door) (any, error) {
 			vault, err := d.vaultAt()
@@ -33,7 +33,7 @@ func credentialEndpoints() []endpoint {
 			}
 			return d.shownCredential(vault, d.r.PathValue("id"))
 		}),
-		post(one, (*door).updateCredential),
+		post(one, reading((*door).updateCredential)),
 		act(one+"/archive", func(d *door) (any, error) { return d.endCredential(false) }),
 		del(one, func(d *door) (any, error) { return d.endCredential(true) }),
 	}
@@ -116,12 +116,7 @@ func (d *door) vaultAt() (string, error) {
 	return id, err
 }
 
-func (d *door) makeCredential() (any, error) {
-	var in credentialFields
-	raw, err := d.read(&in)
-	if err != nil {
-		return nil, err
-	}
+func (d *door) makeCredential(in credentialFields) (any, error) {
 	vault, err := d.vaultAt()
 	if err != nil {
 		return nil, err
@@ -147,7 +142,7 @@ func (d *door) makeCredential() (any, error) {
 	var o server.Object
 	err = d.keeping(keep, func(name string) (used string, err error) {
 		k.Secret = name
-		o, err = d.MakeWith(ofCredential(vault), "vcrd_", []any{vault, fixed(raw)}, func(e *server.Edit, id string) error {
+		o, err = d.MakeWith(ofCredential(vault), "vcrd_", []any{vault, d.body()}, func(e *server.Edit, id string) error {
 			owner, err := roomForCredential(e, vault, k)
 			if err != nil {
 				return err
@@ -225,11 +220,7 @@ func (d *door) credentials() (any, error) {
 	})
 }
 
-func (d *door) updateCredential() (any, error) {
-	var in credentialFields
-	if _, err := d.read(&in); err != nil {
-		return nil, err
-	}
+func (d *door) updateCredential(in credentialFields) (any, error) {
 	vault, err := d.vaultAt()
 	if err != nil {
 		return nil, err

@@ -22,10 +22,10 @@ func deploymentEndpoints(dues *agenda) []endpoint {
 	}
 	k := deploymentKind()
 	return []endpoint{
-		post("deployments", change((*door).makeDeployment)),
+		post("deployments", change(reading((*door).makeDeployment))),
 		get("deployments", (*door).deployments, "limit", "page", "agent_id", "status", "include_archived", "created_at[gte]", "created_at[lte]"),
 		get("deployments/{id}", k.read),
-		post("deployments/{id}", change((*door).updateDeployment)),
+		post("deployments/{id}", change(reading((*door).updateDeployment))),
 		act("deployments/{id}/archive", change(func(d *door) (any, error) {
 			return k.change(d, func(k *keptDeployment) error {
 				if !k.isArchived() {
@@ -258,18 +258,13 @@ func (k keptDeployment) session() newSession {
 	}
 }
 
-func (d *door) makeDeployment() (any, error) {
-	var in deploymentFields
-	raw, err := d.read(&in)
-	if err != nil {
-		return nil, err
-	}
+func (d *door) makeDeployment(in deploymentFields) (any, error) {
 	now := d.Clock.Now()
 	k := keptDeployment{By: d.Name(), Since: now}
 	if err := in.onto(d, &k, now); err != nil {
 		return nil, err
 	}
-	o, err := d.Make(ofDeployment, "depl_", k, fixed(raw))
+	o, err := d.Make(ofDeployment, "depl_", k, d.body())
 	if err != nil {
 		return nil, err
 	}
@@ -295,11 +290,7 @@ func (d *door) deployments() (any, error) {
 	return deploymentKind().page(d, all, 100)
 }
 
-func (d *door) updateDeployment() (any, error) {
-	var in deploymentFields
-	if _, err := d.read(&in); err != nil {
-		return nil, err
-	}
+func (d *door) updateDeployment(in deploymentFields) (any, error) {
 	id := d.r.PathValue("id")
 	_, before, err := objectOf[keptDeployment](d.Object, ofDeployment, id)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 
 func eventEndpoints() []endpoint {
 	return []endpoint{
-		post("sessions/{id}/events", (*door).sendEvents).by(holders),
+		post("sessions/{id}/events", reading((*door).sendEvents)).by(holders),
 		get("sessions/{id}/events", func(d *door) (any, error) { return d.listEvents("") },
 			"limit", "page", "order", "types", "types[]", "created_at[gt]", "created_at[gte]", "created_at[lt]", "created_at[lte]").by(holders),
 		get("sessions/{id}/events/stream", func(d *door) (any, error) { return nil, d.streamEvents("") },
@@ -129,13 +129,10 @@ func (h history) answer(id string, in input) (a server.Decision, err error) {
 	return a, nil
 }
 
-func (d *door) sendEvents() (any, error) {
-	var in struct {
-		Events []json.RawMessage `json:"events"`
-	}
-	if _, err := d.read(&in); err != nil {
-		return nil, err
-	}
+func (d *door) sendEvents(in struct {
+	Events []json.RawMessage `json:"events"`
+},
+) (any, error) {
 	id := d.r.PathValue("id")
 	_, k, err := objectOf[keptSession](d.Object, ofSession, id)
 	switch {
@@ -289,11 +286,7 @@ func (d *door) listEvents(child string) (any, error) {
 		slices.Reverse(found)
 		at = func(i int) int { return -i }
 	}
-	list, err := paged(d, found, 1000, at)
-	if err != nil {
-		return nil, err
-	}
-	return viewed(list, func(i int) (Event, error) { return d.loaded(d.r.PathValue("id"), h.events[i:i+1])[0], nil })
+	return pageOf(d, found, 1000, at, func(i int) (Event, error) { return d.loaded(d.r.PathValue("id"), h.events[i:i+1])[0], nil })
 }
 
 // loaded returns events with the data of their images.

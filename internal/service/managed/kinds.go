@@ -141,22 +141,17 @@ func crud[In interface{ onto(*door, *K) error }, K interface{ isArchived() bool 
 	times() *dates
 }](path string, k kind[K, V], query ...string) []endpoint {
 	return []endpoint{
-		post(path, func(d *door) (any, error) {
-			var in In
-			raw, err := d.read(&in)
-			if err != nil {
-				return nil, err
-			}
+		post(path, reading(func(d *door, in In) (any, error) {
 			var v K
 			if err := in.onto(d, &v); err != nil {
 				return nil, err
 			}
-			o, err := d.Make(k.of, k.prefix, v, fixed(raw))
+			o, err := d.Make(k.of, k.prefix, v, d.body())
 			if err != nil {
 				return nil, err
 			}
 			return k.view(d, o.ID)
-		}),
+		})),
 		get(path, func(d *door) (any, error) {
 			all, err := listed[K](d, k.of)
 			if err != nil {
@@ -165,11 +160,7 @@ func crud[In interface{ onto(*door, *K) error }, K interface{ isArchived() bool 
 			return k.page(d, all, 100)
 		}, append([]string{"limit", "page", "include_archived"}, query...)...),
 		get(path+"/{id}", k.read),
-		post(path+"/{id}", func(d *door) (any, error) {
-			var in In
-			if _, err := d.read(&in); err != nil {
-				return nil, err
-			}
+		post(path+"/{id}", reading(func(d *door, in In) (any, error) {
 			return k.change(d, func(v *K) error {
 				if (*v).isArchived() {
 					return conflict("the %s is archived", strings.ReplaceAll(strings.TrimPrefix(k.of, "managed."), "_", " "))
@@ -177,6 +168,6 @@ func crud[In interface{ onto(*door, *K) error }, K interface{ isArchived() bool 
 				P(v).times().Updated = time.Now()
 				return in.onto(d, v)
 			})
-		}),
+		})),
 	}
 }

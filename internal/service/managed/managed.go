@@ -132,6 +132,17 @@ func act(path string, do func(*door) (any, error), query ...string) endpoint {
 	}, query...)
 }
 
+// reading is an endpoint's function for one that needs the body, which is read strictly.
+func reading[In any](do func(*door, In) (any, error)) func(*door) (any, error) {
+	return func(d *door) (any, error) {
+		var in In
+		if err := d.read(&in); err != nil {
+			return nil, err
+		}
+		return do(d, in)
+	}
+}
+
 func del(path string, do func(*door) (any, error), query ...string) endpoint {
 	return endpoint{http.MethodDelete, path, query, do, ""}
 }
@@ -143,6 +154,7 @@ type door struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	query   url.Values
+	raw     json.RawMessage // body, once it is read
 	secrets *secrets
 	crew    *crew
 }
@@ -152,7 +164,7 @@ func serve(c *crew, k *secrets, e endpoint, w http.ResponseWriter, r *http.Reque
 	v, err := c.Visit(r, server.Worker)
 	var out any
 	if err == nil {
-		d := &door{v, w, r, r.URL.Query(), k, c}
+		d := &door{v, w, r, r.URL.Query(), nil, k, c}
 		if err = d.may(e); err == nil {
 			err = d.known(e.query)
 		}
@@ -201,15 +213,12 @@ func tooLarge(field string, size, most int) error {
 
 func conflict(format string, args ...any) error { return server.Conflict(format, args...) }
 
-// read reads the body of the request, strictly. An idempotency key counts for the raw body.
-func (d *door) read(into any) (raw json.RawMessage, err error) {
-	if raw, err = server.ReadBody(d.r.Body); err == nil {
-		err = decodedBody(raw, into)
+// read reads the body of the request, strictly.
+func (d *door) read(into any) (err error) {
+	if d.raw, err = server.ReadBody(d.r.Body); err == nil {
+		err = decodedBody(d.raw, into)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return raw, nil
+	return err
 }
 
 // readAny is [door.read] for an optional body.
@@ -231,11 +240,12 @@ func decodedBody(raw []byte, into any) error {
 // strict decodes a part of a body as strictly as the whole.
 func strict(raw []byte, into any) error { return server.DecodeRaw(raw, into) }
 
-// fixed keeps the order of fields in a request, so that the same request has the same digest.
-func fixed(raw json.RawMessage) any {
+// body is the body that was read, for an idempotency key: its fields are in a fixed order, so that the same request
+// has the same digest.
+func (d *door) body() any {
 	var v any
-	if json.Unmarshal(raw, &v) != nil {
-		return string(raw)
+	if json.Unmarshal(d.raw, &v) != nil {
+		return string(d.raw)
 	}
 	return v
 }

@@ -16,10 +16,10 @@ import (
 func memoryEndpoints() []endpoint {
 	const memories, versions = "memory_stores/{store}/memories", "memory_stores/{store}/memory_versions"
 	return []endpoint{
-		post(memories, (*door).makeMemory, "view"),
+		post(memories, reading((*door).makeMemory), "view"),
 		get(memories, (*door).listMemories, "limit", "page", "path_prefix", "depth", "view"),
 		get(memories+"/{id}", (*door).memory, "view"),
-		post(memories+"/{id}", (*door).updateMemory, "view"),
+		post(memories+"/{id}", reading((*door).updateMemory), "view"),
 		del(memories+"/{id}", (*door).deleteMemory, "expected_content_sha256"),
 		get(versions, (*door).listMemoryVersions, "limit", "page", "view", "memory_id", "session_id", "api_key_id", "service_account_id",
 			"operation", "created_at[gte]", "created_at[lte]"),
@@ -114,15 +114,11 @@ func (m memories) answer(id string, full bool) (any, error) {
 	return m.shown(k, full)
 }
 
-func (d *door) makeMemory() (any, error) {
-	var in struct {
-		Path    string      `json:"path"`
-		Content opt[string] `json:"content"`
-	}
-	raw, err := d.read(&in)
-	if err != nil {
-		return nil, err
-	}
+func (d *door) makeMemory(in struct {
+	Path    string      `json:"path"`
+	Content opt[string] `json:"content"`
+},
+) (any, error) {
 	full, err := d.full(false)
 	if err != nil {
 		return nil, err
@@ -134,7 +130,7 @@ func (d *door) makeMemory() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := m.createMemory(in.Path, in.Content.value, []any{m.store, fixed(raw)})
+	o, err := m.createMemory(in.Path, in.Content.value, []any{m.store, d.body()})
 	if err != nil {
 		return nil, err
 	}
@@ -149,18 +145,15 @@ func (d *door) memory() (any, error) {
 	return m.answer(d.r.PathValue("id"), full)
 }
 
-func (d *door) updateMemory() (any, error) {
-	var in struct {
-		Path         *string `json:"path"`
-		Content      *string `json:"content"`
-		Precondition *struct {
-			Type   string `json:"type"`
-			Digest string `json:"content_sha256"`
-		} `json:"precondition"`
-	}
-	if _, err := d.read(&in); err != nil {
-		return nil, err
-	}
+func (d *door) updateMemory(in struct {
+	Path         *string `json:"path"`
+	Content      *string `json:"content"`
+	Precondition *struct {
+		Type   string `json:"type"`
+		Digest string `json:"content_sha256"`
+	} `json:"precondition"`
+},
+) (any, error) {
 	m, full, err := d.asked(false)
 	if err != nil {
 		return nil, err

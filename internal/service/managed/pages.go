@@ -22,7 +22,12 @@ func paged[T any, P cmp.Ordered](d *door, all []T, most int, at func(T) P) (page
 
 // shownPage returns a page of a list of objects, newest first, as clients see it.
 func shownPage[T, V any](d *door, all []entry[T], most int, shown func(entry[T]) (V, error)) (page[V], error) {
-	list, err := paged(d, all, most, func(e entry[T]) int64 { return -e.Turn })
+	return pageOf(d, all, most, func(e entry[T]) int64 { return -e.Turn }, shown)
+}
+
+// pageOf is paged with the entries as clients see them.
+func pageOf[T, V any, P cmp.Ordered](d *door, all []T, most int, at func(T) P, shown func(T) (V, error)) (page[V], error) {
+	list, err := paged(d, all, most, at)
 	if err != nil {
 		return page[V]{}, err
 	}

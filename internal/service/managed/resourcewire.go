@@ -16,7 +16,7 @@ func resourceEndpoints() []endpoint {
 		post(all, (*door).addResource),
 		get(all, (*door).listResources, "limit", "page"),
 		get(one, (*door).readResource),
-		post(one, (*door).updateResource),
+		post(one, reading((*door).updateResource)),
 		del(one, (*door).removeResource),
 	}
 }
@@ -55,11 +55,8 @@ func (d *door) listResources() (any, error) {
 		last = max(last+1, r.Created.UnixNano()) // memory stores, which stay, have no time
 		all = append(all, placed{r, last})
 	}
-	list, err := paged(d, all, 1000, func(r placed) int64 { return r.at })
-	if err != nil {
-		return nil, err
-	}
-	return viewed(list, func(r placed) (map[string]any, error) { return r.view(), nil })
+	return pageOf(d, all, 1000, func(r placed) int64 { return r.at },
+		func(r placed) (map[string]any, error) { return r.view(), nil })
 }
 
 func (d *door) readResource() (any, error) {
@@ -97,8 +94,7 @@ func inTheWay(err error) error {
 
 // addResource puts a file into the workspace of a session, and then records it.
 func (d *door) addResource() (any, error) {
-	raw, err := d.read(new(any))
-	if err != nil {
+	if err := d.read(new(any)); err != nil {
 		return nil, err
 	}
 	id, k, err := d.sessionAt()
@@ -112,7 +108,7 @@ func (d *door) addResource() (any, error) {
 			return k.Resources[i].view(), nil
 		}
 	}
-	r, err := d.resource("body", raw, k.Resources)
+	r, err := d.resource("body", d.raw, k.Resources)
 	switch {
 	case err != nil:
 		return nil, err
@@ -138,13 +134,10 @@ func (d *door) addResource() (any, error) {
 
 // updateResource replaces the token of a repository, until that is cloned. Then no token is needed, and the
 // workspace belongs to its agent, which could see where git sends it.
-func (d *door) updateResource() (any, error) {
-	var in struct {
-		Token string `json:"authorization_token"`
-	}
-	if _, err := d.read(&in); err != nil {
-		return nil, err
-	}
+func (d *door) updateResource(in struct {
+	Token string `json:"authorization_token"`
+},
+) (any, error) {
 	id, k, err := d.sessionAt()
 	if err != nil {
 		return nil, err

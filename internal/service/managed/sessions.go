@@ -17,11 +17,11 @@ const ofSession = "managed.session"
 
 func sessionEndpoints() []endpoint {
 	return []endpoint{
-		post("sessions", (*door).makeSession),
+		post("sessions", reading((*door).makeSession)),
 		get("sessions", (*door).sessions, "limit", "page", "order", "include_archived", "agent_id", "agent_version", "deployment_id",
 			"memory_store_id", "statuses", "statuses[]", "created_at[gt]", "created_at[gte]", "created_at[lt]", "created_at[lte]"),
 		get("sessions/{id}", func(d *door) (any, error) { return d.session(d.r.PathValue("id")) }).by(holders),
-		post("sessions/{id}", (*door).updateSession),
+		post("sessions/{id}", reading((*door).updateSession)),
 		act("sessions/{id}/archive", (*door).archiveSession),
 		del("sessions/{id}", (*door).deleteSession),
 	}
@@ -153,12 +153,7 @@ type newSession struct {
 	Vaults      []string          `json:"vault_ids"`
 }
 
-func (d *door) makeSession() (any, error) {
-	var in newSession
-	raw, err := d.read(&in)
-	if err != nil {
-		return nil, err
-	}
+func (d *door) makeSession(in newSession) (any, error) {
 	k, spec, err := in.settle(d)
 	if err != nil {
 		return nil, err
@@ -173,7 +168,7 @@ func (d *door) makeSession() (any, error) {
 			}
 		}
 	}
-	t, err := d.SubmitAs(ofSession, "sesn_", k, fixed(raw), spec, func(e *server.Edit, _ string) error { return k.placed(e) })
+	t, err := d.SubmitAs(ofSession, "sesn_", k, d.body(), spec, func(e *server.Edit, _ string) error { return k.placed(e) })
 	d.secrets.settle(t.ID, k.Resources)
 	if err != nil {
 		return nil, err
@@ -297,11 +292,7 @@ func (d *door) sessions() (any, error) {
 		}
 		found = append(found, e)
 	}
-	list, err := paged(d, found, 100, at)
-	if err != nil {
-		return nil, err
-	}
-	return viewed(list, func(e entry[keptSession]) (sessionView, error) { return d.shownSession(e.Object, e.kept) })
+	return pageOf(d, found, 100, at, func(e entry[keptSession]) (sessionView, error) { return d.shownSession(e.Object, e.kept) })
 }
 
 // statusNow returns the status of a session; empty means unknown.
@@ -325,11 +316,7 @@ type sessionFields struct {
 	}] `json:"agent"`
 }
 
-func (d *door) updateSession() (any, error) {
-	var in sessionFields
-	if _, err := d.read(&in); err != nil {
-		return nil, err
-	}
+func (d *door) updateSession(in sessionFields) (any, error) {
 	id := d.r.PathValue("id")
 	_, before, err := objectOf[keptSession](d.Object, ofSession, id)
 	switch {

@@ -88,11 +88,8 @@ func (d *door) threads() (any, error) {
 			found = append(found, i)
 		}
 	}
-	list, err := paged(d, found, 1000, func(i int) int { return i })
-	if err != nil {
-		return nil, err
-	}
-	return viewed(list, func(i int) (threadView, error) { return all[i], nil })
+	return pageOf(d, found, 1000, func(i int) int { return i },
+		func(i int) (threadView, error) { return all[i], nil })
 }
 
 func (d *door) thread() (any, error) {

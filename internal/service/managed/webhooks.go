@@ -19,40 +19,22 @@ func webhookEndpoints() []endpoint {
 	}
 	const at = "organizations/webhooks"
 	return []endpoint{
-		post(at, admin((*door).makeWebhook)),
+		post(at, admin(reading(func(d *door, in server.NewWebhook) (any, error) { return d.MakeWebhook(in) }))),
 		get(at, admin((*door).webhooks), "limit", "order", "after_id", "before_id"),
 		get(at+"/{id}", admin(func(d *door) (any, error) { return d.Webhook(d.r.PathValue("id")) })),
-		post(at+"/{id}", admin((*door).updateWebhook)),
-		del(at+"/{id}", admin((*door).deleteWebhook)),
-		act(at+"/{id}/regenerate_signing_secret", admin((*door).renewWebhook)),
+		post(at+"/{id}", admin(reading(func(d *door, in server.NewWebhook) (any, error) {
+			in.ID = d.r.PathValue("id")
+			return d.ChangeWebhook(in)
+		}))),
+		del(at+"/{id}", admin(func(d *door) (any, error) {
+			id := d.r.PathValue("id")
+			return map[string]any{"id": id, "type": "webhook_endpoint_deleted"}, d.RemoveWebhook(id)
+		})),
+		act(at+"/{id}/regenerate_signing_secret", admin(func(d *door) (any, error) {
+			secret, err := d.RenewWebhook(d.r.PathValue("id"))
+			return map[string]any{"signing_secret": secret}, err
+		})),
 	}
-}
-
-func (d *door) makeWebhook() (any, error) {
-	var in server.NewWebhook
-	if _, err := d.read(&in); err != nil {
-		return nil, err
-	}
-	return d.MakeWebhook(in)
-}
-
-func (d *door) updateWebhook() (any, error) {
-	var in server.NewWebhook
-	if _, err := d.read(&in); err != nil {
-		return nil, err
-	}
-	in.ID = d.r.PathValue("id")
-	return d.ChangeWebhook(in)
-}
-
-func (d *door) deleteWebhook() (any, error) {
-	id := d.r.PathValue("id")
-	return map[string]any{"id": id, "type": "webhook_endpoint_deleted"}, d.RemoveWebhook(id)
-}
-
-func (d *door) renewWebhook() (any, error) {
-	secret, err := d.RenewWebhook(d.r.PathValue("id"))
-	return map[string]any{"signing_secret": secret}, err
 }
 
 func (d *door) webhooks() (any, error) {

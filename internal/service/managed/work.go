@@ -38,7 +38,7 @@ func workEndpoints() []endpoint {
 		get(all+"/poll", (*door).pollWork, "block_ms", "reclaim_older_than_ms").by(workers),
 		get(all+"/stats", (*door).workStats),
 		get(one, (*door).readWork),
-		post(one, (*door).updateWork).by(workers),
+		post(one, reading((*door).updateWork)).by(workers),
 		act(one+"/ack", (*door).ackWork).by(workers),
 		act(one+"/heartbeat", (*door).beatWork, "desired_ttl_seconds", "expected_last_heartbeat").by(workers),
 		post(one+"/stop", (*door).stopWork).by(workers),
@@ -139,11 +139,8 @@ func (d *door) listWork() (any, error) {
 		return nil, err
 	}
 	all := entries[keptWork](d.Objects, ofWork(environment))
-	list, err := paged(d, all, 100, func(e entry[keptWork]) int64 { return e.Turn })
-	if err != nil {
-		return nil, err
-	}
-	return viewed(list, func(e entry[keptWork]) (shownWork, error) { return e.kept.shown(environment, e.Object), nil })
+	return pageOf(d, all, 100, func(e entry[keptWork]) int64 { return e.Turn },
+		func(e entry[keptWork]) (shownWork, error) { return e.kept.shown(environment, e.Object), nil })
 }
 
 func (d *door) workStats() (any, error) {
@@ -295,13 +292,10 @@ func (d *door) changedWork(f func(k *keptWork, now time.Time) error) (any, error
 	return w, err
 }
 
-func (d *door) updateWork() (any, error) {
-	var in struct {
-		Metadata opt[map[string]*string] `json:"metadata"`
-	}
-	if _, err := d.read(&in); err != nil {
-		return nil, err
-	}
+func (d *door) updateWork(in struct {
+	Metadata opt[map[string]*string] `json:"metadata"`
+},
+) (any, error) {
 	return d.changedWork(func(k *keptWork, _ time.Time) error {
 		k.Metadata = patched(k.Metadata, in.Metadata.value)
 		return checkMetadata(k.Metadata)

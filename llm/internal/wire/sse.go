@@ -20,6 +20,27 @@ type Event struct {
 	Data []byte // the data lines joined by newlines; valid until the next call of Next
 }
 
+// Whole reads a body that did not come as a stream, and returns the data of the events that it stands for, one a call.
+func Whole[E ~[]byte](r io.Reader, events func(body []byte) []E) func() ([]byte, error) {
+	var rest []E
+	read := false
+	return func() ([]byte, error) {
+		if !read {
+			body, err := io.ReadAll(io.LimitReader(r, MaxEvent))
+			if err != nil {
+				return nil, err
+			}
+			rest, read = events(body), true
+		}
+		if len(rest) == 0 {
+			return nil, io.EOF
+		}
+		first := rest[0]
+		rest = rest[1:]
+		return first, nil
+	}
+}
+
 // Events reads a stream of server-sent events as the HTML standard describes
 // it (section "Server-sent events"): lines end in CR, LF or CRLF, a byte order
 // mark at the start and comments are skipped, data lines are joined. Unlike

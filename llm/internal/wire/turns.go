@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/llm"
@@ -79,6 +80,11 @@ func sendable(p llm.Part, route string) bool {
 
 // Visible reports whether s holds more than white space.
 func Visible(s string) bool { return strings.TrimSpace(s) != "" }
+
+// AllVisible returns the blocks that hold more than white space.
+func AllVisible(blocks []string) []string {
+	return slices.DeleteFunc(slices.Clone(blocks), func(s string) bool { return !Visible(s) })
+}
 
 // ShortID returns id if it has at most limit bytes, all letters, digits, "_" or "-", or else a stable replacement
 // of that form. limit is at least 20.
