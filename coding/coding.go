@@ -32,7 +32,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/extend/mcp"
@@ -79,12 +78,9 @@ type Options struct {
 	// Allow, Ask and Deny are rules as in the settings, such as "bash(go test *)". Deny beats ask, and ask
 	// beats allow, regardless of where a rule comes from.
 	Allow, Ask, Deny []string
-	// MaxTurns, MaxCost and MaxTime set the limits of [inspan.Limits]: the turns of a run, negative for no
-	// limit; the US dollars of a session, which needs a model with a price; the time of a run. If zero, the
-	// settings decide for a new session; without settings it is 200 turns and no other limit.
-	MaxTurns int
-	MaxCost  float64
-	MaxTime  time.Duration
+	// Limits bounds sessions and their runs. Where a field is zero, the settings decide for a new session. A limit on
+	// cost needs a model with a price.
+	Limits inspan.Limits
 	// Unattended means that no one answers questions: calls that would ask are denied.
 	Unattended bool
 
@@ -170,7 +166,7 @@ func within(root string, agent func(context.Context, inspan.Place) (*inspan.Agen
 // app returns the options of the command for this agent.
 func (o Options) app() app.Options {
 	out := app.Options{
-		Mode: o.Mode, Limits: inspan.Limits{Turns: o.MaxTurns, Cost: o.MaxCost, Time: o.MaxTime}, AppendSystem: o.Prompt,
+		Mode: o.Mode, Limits: o.Limits, AppendSystem: o.Prompt,
 		Allow: o.Allow, Ask: o.Ask, Deny: o.Deny, Container: o.Container, Unattended: o.Unattended,
 		Tools: o.Tools, Hooks: o.Hooks, Env: o.Env, Elsewhere: o.Env != nil,
 	}

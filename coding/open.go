@@ -70,9 +70,6 @@ func (o Options) check() error {
 	if err := o.tools(); err != nil {
 		return fmt.Errorf("option Tools: %w", err)
 	}
-	if o.MaxCost < 0 || o.MaxTime < 0 {
-		return errors.New("options MaxCost and MaxTime can't be negative; 0 means no limit of their own")
-	}
 	for _, s := range o.Servers {
 		if err := mcp.Given(s).From(mcp.Client).Check(); err != nil {
 			return fmt.Errorf("option Servers: %w", err)

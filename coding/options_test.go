@@ -45,8 +45,6 @@ func TestWrongOptions(t *testing.T) {
 		"option Allow: ":                        func(o *coding.Options) { o.Allow = []string{"bash("} },
 		"option Ask: ":                          func(o *coding.Options) { o.Ask = []string{"bash("} },
 		"option Deny: ":                         func(o *coding.Options) { o.Deny = []string{"bash("} },
-		"MaxCost":                               func(o *coding.Options) { o.MaxCost = -1 },
-		"MaxTime":                               func(o *coding.Options) { o.MaxTime = -1 },
 		"Servers: ":                             func(o *coding.Options) { o.Servers = []mcptool.Server{{Name: "a b"}} },
 		"Settings: ":                            func(o *coding.Options) { o.Settings = filepath.Join(at, "nowhere") },
 		`did you mean "model"?`:                 func(o *coding.Options) { o.Settings = file },
@@ -83,7 +81,7 @@ func TestNoModel(t *testing.T) {
 		strings.Contains(err.Error(), "--model") {
 		t.Error(err)
 	}
-	host, o = kit(t, func(o *coding.Options) { o.Model, o.MaxCost = unpriced{&script.Model{}}, 1 })
+	host, o = kit(t, func(o *coding.Options) { o.Model, o.Limits.Cost = unpriced{&script.Model{}}, 1 })
 	if _, err := host.New(t.Context(), o.Root); err == nil || !strings.Contains(err.Error(), "its llm.Info has no Prices") {
 		t.Error(err)
 	}

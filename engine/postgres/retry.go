@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,8 +86,10 @@ func passing(err error) bool {
 	if _, unreached := errors.AsType[*pgconn.ConnectError](err); unreached {
 		return true
 	}
-	_, network := errors.AsType[net.Error](err)
-	return network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || pgconn.SafeToRetry(err)
+	if _, network := errors.AsType[net.Error](err); network || pgconn.SafeToRetry(err) {
+		return true
+	}
+	return slices.ContainsFunc([]error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, pgconn.ErrConnClosed}, func(of error) bool { return errors.Is(err, of) })
 }
 
 // violates reports whether a statement was refused because of this constraint or index.

@@ -53,7 +53,8 @@ func main() {
 		log.Fatal(err)
 	}
 	host, err := coding.Agent(coding.Options{
-		Sandbox: sandbox, Root: root, State: filepath.Join(dir, "state"), Model: priced{model}, MaxCost: 0.02, MaxTurns: 20,
+		Sandbox: sandbox, Root: root, State: filepath.Join(dir, "state"), Model: priced{model},
+		Limits: inspan.Limits{Cost: 0.02, Turns: 20},
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -27,13 +27,13 @@ func (t *Team) limited() bool {
 func (t *Team) limit(o *Order, in spawnArgs, st inspan.Status) {
 	if in.Budget > 0 && st.Limits.Cost > 0 {
 		cost, _ := t.spent()
-		o.MaxCost = max((st.Limits.Cost-cost)*in.Budget, leastCost)
+		o.Limits.Cost = max((st.Limits.Cost-cost)*in.Budget, leastCost)
 	}
-	o.MaxTurns = smallestLimit(cmp.Or(in.Turns, o.Role.MaxTurns, usualTurns), o.Role.MaxTurns, st.Limits.Turns)
-	o.MaxTime = cmp.Or(time.Duration(in.Deadline)*time.Second, usualTime)
+	o.Limits.Turns = smallestLimit(cmp.Or(in.Turns, o.Role.MaxTurns, usualTurns), o.Role.MaxTurns, st.Limits.Turns)
+	o.Limits.Time = cmp.Or(time.Duration(in.Deadline)*time.Second, usualTime)
 	if st.Limits.Seconds > 0 {
 		left := time.Duration((st.Limits.Seconds - st.Seconds) * float64(time.Second))
-		o.MaxTime = min(o.MaxTime, max(left, time.Second))
+		o.Limits.Time = min(o.Limits.Time, max(left, time.Second))
 	}
 }
 

@@ -67,7 +67,7 @@ func TestLimitsOfOrders(t *testing.T) {
 	h.more = []skill.Role{{Name: "quick", Prompt: "Be quick.", MaxTurns: 3}}
 	s := h.open()
 	run(t, s, nil, event.Switched{Limits: &event.Limits{Turns: 7, Cost: 5}}, say("start"))
-	if o := h.orders[0]; o.MaxTurns != 3 || !o.Limited {
+	if o := h.orders[0]; o.Limits.Turns != 3 || !o.Limited {
 		t.Errorf("%+v", o)
 	}
 	closed(t, s)

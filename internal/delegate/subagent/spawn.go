@@ -399,7 +399,7 @@ func (t *Team) makeAgent(ctx context.Context, o Order, at inspan.Place) (*inspan
 		o.Team.mayGive = has
 	}
 	t.wireMate(a, o)
-	a.Opening.Kind, a.Mode, a.Limits.Turns, a.Limits.Cost, a.Limits.Time = o.Role.Name, o.Mode, o.MaxTurns, o.MaxCost, o.MaxTime
+	a.Opening.Kind, a.Mode, a.Limits.Turns, a.Limits.Cost, a.Limits.Time = o.Role.Name, o.Mode, o.Limits.Turns, o.Limits.Cost, o.Limits.Time
 	if o.result != nil {
 		a.Tools = append(a.Tools[:len(a.Tools):len(a.Tools)], o.result.tool())
 		a.Hooks = append(a.Hooks[:len(a.Hooks):len(a.Hooks)], o.result)

@@ -98,7 +98,7 @@ func (t *Team) orderOfJob(job workflow.Job) (in spawnArgs, o Order, err error) {
 	}
 	o.step = true
 	if job.Budget.Cost > 0 {
-		o.MaxCost, o.Limited = job.Budget.Cost, true
+		o.Limits.Cost, o.Limited = job.Budget.Cost, true
 	}
 	if job.Fork != "" {
 		if o.fork, err = store.ChildID(t.session.ID(), job.Fork); err != nil {

@@ -119,9 +119,7 @@ type Order struct {
 	// Limited says that there is a limit on money: a model without a known price can't be used.
 	Limited bool
 
-	MaxTurns int           // of a run
-	MaxCost  float64       // US dollars; 0 means its parent's limit
-	MaxTime  time.Duration // of a run; 0 means no limit of its own
+	Limits inspan.Limits // its turns, cost and time; the others are those of its agent
 
 	background bool
 	planner    string      // who approves its plan: "lead" or "person"; empty means it needs no approval, or has it

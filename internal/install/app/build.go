@@ -371,7 +371,7 @@ func (b *build) brief(ctx context.Context) error {
 	}
 	b.prompt.Mode, b.prompt.Limits = b.agent.Mode, b.agent.Limits
 	if ord := b.o.order; ord != nil { // limits of a subagent are set when it is created
-		b.prompt.Mode, b.prompt.Limits = ord.Mode, inspan.Limits{Turns: ord.MaxTurns, Cost: ord.MaxCost, Time: ord.MaxTime}
+		b.prompt.Mode, b.prompt.Limits = ord.Mode, ord.Limits
 	}
 	if !b.gets("skill") {
 		b.prompt.Skills = nil
