@@ -67,8 +67,7 @@ type Manager struct {
 	// Sample lets a model answer a server's request, after the person has approved it. Nil means servers are told
 	// that they can't ask a model.
 	Sample func(ctx context.Context, req llm.Request) (reply *llm.Reply, cost float64, err error)
-	// Warn is called with warnings for the person that say what to do. A problem is reported once for as long
-	// as it stays the same. May be nil.
+	// Warn is called with problems that no [Status] tells, once each, maybe at the same time. May be nil.
 	Warn func(text string)
 	// Patience is how long a server may take to connect; 0 means 15 seconds.
 	Patience time.Duration
@@ -258,12 +257,10 @@ func (m *Manager) keep(ctx context.Context, s *slot) {
 		}
 		if errors.As(err, &login) {
 			m.challenged(s, login)
-			m.warn("The MCP server " + s.server.Name + ": " + err.Error())
 			return
 		}
 		if errors.As(err, &final) || failures >= maxFailures {
 			m.set(s, Failed, err.Error())
-			m.warn("The MCP server " + s.server.Name + " is not available: " + err.Error())
 			return
 		}
 		m.set(s, Failed, err.Error())
@@ -305,15 +302,8 @@ func (m *Manager) attend(ctx context.Context, s *slot, c *client) error {
 // quiet is the minimum time between two readings of a server's tools.
 const quiet = 200 * time.Millisecond
 
-// connected records a server's current tools, and warns about those held back. Its tools at the first
-// connection are approved together with the server.
+// connected records a server's current tools. Those at the first connection are approved together with the server.
 func (m *Manager) connected(s *slot, c *client, tools *toolset, took time.Duration) {
-	if held := m.note(s, c, tools, took); held != "" {
-		m.warn(fmt.Sprintf("The MCP server %s: %s; 'inspan mcp agree %s' shows them", s.server.Name, held, s.server.Name))
-	}
-}
-
-func (m *Manager) note(s *slot, c *client, tools *toolset, took time.Duration) (held string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c.latency = took
@@ -332,7 +322,6 @@ func (m *Manager) note(s *slot, c *client, tools *toolset, took time.Duration) (
 		}
 	}
 	m.ring()
-	return m.holding(s)
 }
 
 // Settle waits until each server is connected or has failed, or for ctx.

@@ -124,7 +124,7 @@ func (c *command) addServer(cmd *cobra.Command, name string, s config.MCPServer)
 	if err != nil {
 		return err
 	}
-	hub := a.Hubs.OpenOne(name, s, env)
+	hub := a.Hubs.OpenOne(name, s, env, c.warn)
 	defer hub.Close()
 	hub.Await(cmd.Context())
 	if err := printServers(out, hub.Status()); err != nil {

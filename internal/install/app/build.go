@@ -339,7 +339,7 @@ func (b *build) visiting() equipment.Session {
 			servers = slices.DeleteFunc(servers, func(s mcp.Server) bool { return s.Source != mcp.Client })
 		}
 		b.servers = servers
-		hub = b.Hubs.Open(root, servers, b.env)
+		hub = b.Hubs.Open(root, servers, b.env, b.warn)
 	}
 	b.ends = append(b.ends, func() error { hub.Close(); return nil })
 	if b.at.Parent == "" { // a subagent uses the servers of its parent

@@ -101,7 +101,7 @@ func drive(url string) error {
 		Document: "https://conformance-test.local/client-metadata.json",
 	}}
 	d := &driver{app: app.New(&config.Installation{Config: settings, StateDir: dir})}
-	d.hub = d.app.Hubs.OpenOne("peer", server, tool.Env{Root: dir})
+	d.hub = d.app.Hubs.OpenOne("peer", server, tool.Env{Root: dir}, func(string) {})
 	defer d.hub.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second)
 	defer cancel()

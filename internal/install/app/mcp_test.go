@@ -133,7 +133,7 @@ func TestServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hub := a.Hubs.Open(root, []mcp.Server{needs}, env)
+	hub := a.Hubs.Open(root, []mcp.Server{needs}, env, func(string) {})
 	hub.Settle(t.Context())
 	if why := hub.Status()[0].Why; !strings.Contains(why, "MY_TOKEN") ||
 		!strings.Contains(why, `mcp.secrets = { needs = ["MY_TOKEN"] }`) || strings.Contains(why, "not set") {

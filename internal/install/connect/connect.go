@@ -239,13 +239,26 @@ func (h *Hub) Close() {
 type sharedHub struct {
 	root    string
 	manager *mcp.Manager
-	users   map[*Hub]bool
+
+	mu    sync.Mutex
+	users map[*Hub]func(string) // each with its way to warn the person
+}
+
+// warn warns the people of all users.
+func (s *sharedHub) warn(problem string) {
+	s.mu.Lock()
+	all := slices.Collect(maps.Values(s.users))
+	s.mu.Unlock()
+	for _, warn := range all {
+		warn(problem)
+	}
 }
 
 // Open starts the servers of a workspace in the background, unless they are running; nil if there are none.
 // Servers with known tools start only when a model that could call them is asked, or when they are needed. The
-// caller closes the hub.
-func (h *Hubs) Open(root string, servers []mcp.Server, env tool.Env) *Hub {
+// caller closes the hub. Warn is called with problems of the servers that their states don't tell, as long as the hub
+// is open, maybe at the same time.
+func (h *Hubs) Open(root string, servers []mcp.Server, env tool.Env, warn func(string)) *Hub {
 	if len(servers) == 0 {
 		return nil
 	}
@@ -256,28 +269,35 @@ func (h *Hubs) Open(root string, servers []mcp.Server, env tool.Env) *Hub {
 		h.open = map[string]*sharedHub{}
 	}
 	s := h.open[key]
-	if s == nil {
-		s = &sharedHub{root: root, users: map[*Hub]bool{}}
-		s.manager = h.manager(servers, env)
+	first := s == nil
+	if first {
+		s = &sharedHub{root: root, users: map[*Hub]func(string){}, manager: h.manager(servers, env)}
+		s.manager.Warn = s.warn
 		h.open[key] = s
-		s.manager.Rest()
 	}
 	user := &Hub{Manager: s.manager, logins: h.Logins}
 	user.close = sync.OnceFunc(func() { h.drop(key, user) })
-	s.users[user] = true
+	s.mu.Lock()
+	s.users[user] = warn
+	s.mu.Unlock()
+	if first {
+		s.manager.Rest()
+	}
 	return user
 }
 
 // OpenOne starts one server of settings, as [Hubs.Open] does.
-func (h *Hubs) OpenOne(name string, s config.MCPServer, env tool.Env) *Hub {
-	return h.Open(env.Root, configured(config.MCP{Servers: map[string]config.MCPServer{name: s}}), env)
+func (h *Hubs) OpenOne(name string, s config.MCPServer, env tool.Env, warn func(string)) *Hub {
+	return h.Open(env.Root, configured(config.MCP{Servers: map[string]config.MCPServer{name: s}}), env, warn)
 }
 
 func (h *Hubs) drop(key string, user *Hub) {
 	h.mu.Lock()
 	s := h.open[key]
+	s.mu.Lock()
 	delete(s.users, user)
 	last := len(s.users) == 0
+	s.mu.Unlock()
 	if last {
 		delete(h.open, key)
 	}
@@ -287,13 +307,14 @@ func (h *Hubs) drop(key string, user *Hub) {
 	}
 }
 
-// OpenAt starts the servers of a workspace without a session. Warn is called for errors in their settings.
+// OpenAt starts the servers of a workspace without a session. Warn is called for errors in their settings, and as by
+// [Hubs.Open].
 func (h *Hubs) OpenAt(root, sum string, client []mcp.Server, warn func(string)) (*Hub, error) {
 	env, err := h.Env(root)
 	if err != nil {
 		return nil, err
 	}
-	user := h.Open(env.Root, h.Servers(env.Root, sum, client, warn), env)
+	user := h.Open(env.Root, h.Servers(env.Root, sum, client, warn), env, warn)
 	if user != nil {
 		user.Start()
 		letGo := user.close

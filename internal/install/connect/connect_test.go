@@ -149,11 +149,33 @@ func inside(t *testing.T, name string) mcp.Server {
 	}}
 }
 
+func quiet(string) {}
+
+// TestHubWarns checks that all users of a connection hear of a problem that the state of its servers does not tell.
+func TestHubWarns(t *testing.T) {
+	h, root := newHubs(t, config.Config{}), t.TempDir()
+	heard := make(chan string, 10)
+	servers := []mcp.Server{inside(t, "mine"), inside(t, "Mine")}
+	open := func() *connect.Hub { return h.Open(root, servers, tool.Env{Root: root}, func(problem string) { heard <- problem }) }
+	for _, hub := range []*connect.Hub{open(), open()} {
+		defer hub.Close()
+		hub.Await(t.Context())
+		if list := hub.Offered(t.Context()); len(list) > 0 {
+			t.Errorf("%+v", list)
+		}
+	}
+	for range 2 {
+		if problem := testkit.Receive(t, "a warning", heard); !strings.Contains(problem, "would be called mcp__") {
+			t.Error(problem)
+		}
+	}
+}
+
 // TestHub has two users of one connection, which ends with the last of them.
 func TestHub(t *testing.T) {
 	h, root := newHubs(t, config.Config{}), t.TempDir()
 	servers := []mcp.Server{inside(t, "mine")}
-	one, two := h.Open(root, servers, tool.Env{Root: root}), h.Open(root, servers, tool.Env{Root: root})
+	one, two := h.Open(root, servers, tool.Env{Root: root}, quiet), h.Open(root, servers, tool.Env{Root: root}, quiet)
 	if one.Manager != two.Manager || len(h.Managers(root)) != 1 || len(h.Managers("/elsewhere")) != 0 {
 		t.Error("the connection is not shared")
 	}
@@ -190,7 +212,7 @@ func prompts(t *testing.T, h *connect.Hubs, root string) (list []connect.PromptN
 
 func TestPrompts(t *testing.T) {
 	h, root := newHubs(t, config.Config{}), t.TempDir()
-	hub := h.Open(root, []mcp.Server{inside(t, "mine")}, tool.Env{Root: root})
+	hub := h.Open(root, []mcp.Server{inside(t, "mine")}, tool.Env{Root: root}, quiet)
 	defer hub.Close()
 	list := prompts(t, h, root)
 	if len(list) != 1 || list[0].Command != "mcp__mine__look-at-it" || list[0].Usage != "<what> [how]" {
@@ -303,7 +325,7 @@ func TestNoLogin(t *testing.T) {
 		t.Errorf("a server without a login: %v, %v", pass, err)
 	}
 	root := t.TempDir()
-	hub := h.Open(root, []mcp.Server{inside(t, "mine")}, tool.Env{Root: root})
+	hub := h.Open(root, []mcp.Server{inside(t, "mine")}, tool.Env{Root: root}, quiet)
 	defer hub.Close()
 	for _, name := range []string{"mine", "none"} {
 		if err := h.Logins.Server(t.Context(), hub.Manager, name, connect.Login{}); err == nil {
