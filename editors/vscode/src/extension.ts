@@ -51,6 +51,7 @@ class Window implements Editor {
   readonly changes = new files.Changes();
   private running?: Promise<Agent>;
   private session?: Session;
+  private creating?: Promise<void>; // of the session for the first message
   private readonly asked = new Map<string, Question>(); // by call
 
   constructor(root: vscode.Uri) {
@@ -130,10 +131,16 @@ class Window implements Editor {
     await this.leave();
     const session: Session = { id, title, mode: "", modes: [], transcript: new Transcript(), working: false };
     this.session = session; // what is loaded is told before the answer
-    const { modes } = await begin(agent);
-    session.mode = modes?.currentModeId ?? session.mode;
-    session.modes = modes?.availableModes ?? [];
-    this.reset();
+    try {
+      const { modes } = await begin(agent);
+      session.mode = modes?.currentModeId ?? session.mode;
+      session.modes = modes?.availableModes ?? [];
+    } catch (err) {
+      this.session = undefined;
+      throw err;
+    } finally {
+      this.reset();
+    }
     await vscode.commands.executeCommand("inspan.chat.focus");
   }
 
@@ -178,8 +185,9 @@ class Window implements Editor {
   }
 
   private async say(text: string): Promise<void> {
-    if (!this.session) await this.create();
-    const session = this.session!;
+    if (this.creating || !this.session) await (this.creating ??= this.create().finally(() => (this.creating = undefined)));
+    const session = this.session;
+    if (!session) return;
     const agent = await this.agent();
     this.show(session.transcript.say(text));
     if (session.working) {

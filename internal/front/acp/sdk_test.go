@@ -97,7 +97,7 @@ func TestVSCode(t *testing.T) {
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)
-	if n := strings.Count(string(out), "ok "); err != nil || n != 6 {
+	if n := strings.Count(string(out), "ok "); err != nil || n != 7 {
 		t.Errorf("%v: it has seen %d things", err, n)
 	}
 }

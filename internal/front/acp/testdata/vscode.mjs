@@ -222,5 +222,18 @@ assert.ok(!(await providers.sessions.getChildren()).some((s) => s.sessionId === 
 did("sessions");
 
 assert.deepEqual(person.shown.filter((s) => s.startsWith("error")), []);
+
+// What can't be opened is said, and the next two messages begin one session.
+await commands["inspan.open"]({ sessionId: "20260101-000000-none", title: "gone", cwd: root });
+assert.match(person.shown.at(-1), /^error: inspan: .*20260101-000000-none/);
+assert.ok(!chat.shown.open);
+chat.tell({ kind: "say", text: "bash: touch first" });
+chat.tell({ kind: "say", text: "say: and the second" });
+await until("both messages", () => chat.items.filter((i) => i.kind === "person").length === 2);
+await until("the question", () => person.picks.length === 7);
+person.picks[6].choose("Yes");
+await until("the reply", () => chat.items.some((i) => i.kind === "agent" && /and the second/.test(i.text)));
+await idle("the run");
+did("what can't be opened, and two messages at once");
 context.subscriptions.forEach((s) => s.dispose());
 did("the end");
