@@ -242,8 +242,8 @@ type auditPage struct {
 	Limit *int `json:"-" query:"limit"`
 }
 
-// deed is one entry of the audit log.
-type deed struct {
+// auditEntry is one entry of the audit log.
+type auditEntry struct {
 	Seq  uint64    `json:"seq"`
 	At   time.Time `json:"at"`
 	By   string    `json:"by"`
@@ -252,26 +252,26 @@ type deed struct {
 	Gone bool      `json:"gone,omitempty" jsonschema:"the object was removed"`
 }
 
-// deeds is a page of the audit log.
-type deeds struct {
-	Deeds []deed `json:"deeds"`
+// auditList is a page of the audit log.
+type auditList struct {
+	Deeds []auditEntry `json:"deeds"`
 }
 
-func (c *call) audit(in auditPage) (deeds, error) {
+func (c *call) audit(in auditPage) (auditList, error) {
 	if !c.who.root {
-		return deeds{}, Forbidden("only an admin without a tenant can read the audit log")
+		return auditList{}, Forbidden("only an admin without a tenant can read the audit log")
 	}
 	limit, err := most(in.Limit, mostListed)
 	switch {
 	case err != nil:
-		return deeds{}, err
+		return auditList{}, err
 	case in.After < 0:
-		return deeds{}, Wrong("after", fmt.Sprintf("it is %d", in.After), "0 or more")
+		return auditList{}, Wrong("after", fmt.Sprintf("it is %d", in.After), "0 or more")
 	}
-	out := deeds{Deeds: []deed{}}
+	out := auditList{Deeds: []auditEntry{}}
 	for e, err := range c.book.log.Read(c, uint64(in.After)) {
 		if err != nil {
-			return deeds{}, err
+			return auditList{}, err
 		}
 		switch b := e.Body.(type) {
 		case event.Recorded:
@@ -279,9 +279,9 @@ func (c *call) audit(in auditPage) (deeds, error) {
 				continue // not an act of an identity
 			}
 			gone := len(b.Value) == 0 && !slices.Contains([]string{ofCancel, ofClose, ofRewind}, b.Of)
-			out.Deeds = append(out.Deeds, deed{e.Seq, e.Time, b.By, b.Of, b.ID, gone})
+			out.Deeds = append(out.Deeds, auditEntry{e.Seq, e.Time, b.By, b.Of, b.ID, gone})
 		case event.Staged:
-			out.Deeds = append(out.Deeds, deed{e.Seq, e.Time, b.By, string(b.Stage), b.Task, false})
+			out.Deeds = append(out.Deeds, auditEntry{e.Seq, e.Time, b.By, string(b.Stage), b.Task, false})
 		}
 		if len(out.Deeds) == limit {
 			break

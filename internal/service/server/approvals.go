@@ -200,10 +200,10 @@ func (s *Server) within(root string, effects []tool.Effect) bool {
 	})
 }
 
-func (c *call) decide(in Decision) (sent, error) {
+func (c *call) decide(in Decision) (accepted, error) {
 	in.Key = c.Key()
 	seq, err := c.Decide(in)
-	return sent{seq}, err
+	return accepted{seq}, err
 }
 
 // Decide decides a question and returns the number of the event in the session. A decision here lasts at most

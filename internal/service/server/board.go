@@ -194,12 +194,12 @@ type sought struct {
 	Limit *int   `json:"-" query:"limit"`
 }
 
-type found struct {
-	Hits []hit `json:"hits" jsonschema:"the newest session first"`
-	More bool  `json:"more" jsonschema:"there are further ones"`
+type searchPage struct {
+	Hits []searchHit `json:"hits" jsonschema:"the newest session first"`
+	More bool        `json:"more" jsonschema:"there are further ones"`
 }
 
-type hit struct {
+type searchHit struct {
 	Session string    `json:"session"`
 	Title   string    `json:"title,omitempty" jsonschema:"of the session, or of the one that it works for"`
 	Root    string    `json:"root,omitempty" jsonschema:"the workspace"`
@@ -211,8 +211,8 @@ type hit struct {
 }
 
 // search finds a text, ignoring case, in everything said to agents, by them and by tools.
-func (c *call) search(in sought) (found, error) {
-	out := found{Hits: []hit{}}
+func (c *call) search(in sought) (searchPage, error) {
+	out := searchPage{Hits: []searchHit{}}
 	limit, err := most(in.Limit, 100)
 	if err != nil || strings.TrimSpace(in.Text) == "" {
 		return out, err
@@ -245,7 +245,7 @@ func (c *call) search(in sought) (found, error) {
 			return out, nil
 		}
 		lead := names[kin.Lead(h.Session)]
-		out.Hits = append(out.Hits, hit{
+		out.Hits = append(out.Hits, searchHit{
 			Session: h.Session, Title: words.OneLine(cmp.Or(task.Spec.Title, lead.Name), 200), Root: text.Visible(lead.Root),
 			Seq: h.Seq, Time: h.Time, Kind: h.Kind, By: text.Visible(h.By), Text: words.OneLine(h.Text, 300),
 		})

@@ -46,7 +46,7 @@ func budgets() map[string]int {
 		"Spec.session": mostShort, "Spec.folder": mostPath, "Spec.github": mostAddress, "Spec.inputs": 100,
 		"Spec.ask": 1000, "Spec.ask[]": mostRule, "Spec.deny": 1000, "Spec.deny[]": mostRule, "Spec.servers": 20, "Spec.tools": 256,
 		"Repository.url": mostAddress, "Fork.task": mostShort, "MCPServer.url": mostAddress, "ClientTool.description": 65_536,
-		"said.text": mostPrompt, "Decision.also": 1000,
+		"newMessage.text": mostPrompt, "Decision.also": 1000,
 		"completionRequest.messages": 2048, "responseRequest.instructions": mostPrompt,
 		"NewWebhook.enabled_events": 100, "newIdentity.claims": maxClaims, "newIdentity.agents": maxConfines, "newIdentity.environments": maxConfines,
 	}
@@ -128,7 +128,7 @@ func narrow(s *jsonschema.Schema, of reflect.Type, name string) {
 		s.Items.MaxLength = &most
 	}
 	switch of.Name() + "." + name {
-	case "said.text":
+	case "newMessage.text":
 		s.Pattern = someText
 	case "newIdentity.name", "newBounds.name", "MCPServer.name", "ClientTool.name":
 		s.Pattern = aName
@@ -142,7 +142,7 @@ func narrow(s *jsonschema.Schema, of reflect.Type, name string) {
 		s.Pattern = `^$|` + issueForm.String()
 	case "NewWebhook.state":
 		s.Enum = oneOf(enabled, disabled)
-	case "Fork.at", "wayBack.to":
+	case "Fork.at", "rewindRequest.to":
 		between(s, 0, mostWhole)
 	case "page.limit", "auditPage.limit", "part.limit", "boardWanted.limit", "sought.limit":
 		between(s, 1, mostListed)
@@ -250,6 +250,7 @@ func bound(t reflect.Type, s *jsonschema.Schema) {
 		s.Not = &jsonschema.Schema{Not: &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
 			{Required: []string{"prompt"}, Properties: map[string]*jsonschema.Schema{"prompt": {Type: "string", Pattern: someText}}},
 			{Required: []string{"github"}, Properties: map[string]*jsonschema.Schema{"github": {Type: "string", MinLength: new(1)}}},
+			{Required: []string{"workflow"}, Properties: map[string]*jsonschema.Schema{"workflow": {Type: "string", MinLength: new(1)}}},
 			{Required: []string{"open"}, Properties: map[string]*jsonschema.Schema{"open": {Const: new(any(true))}}},
 		}}}
 	}

@@ -69,13 +69,13 @@ type completion struct {
 }
 
 type choice struct {
-	Index   int    `json:"index"`
-	Message *spoke `json:"message,omitempty"`
-	Delta   *spoke `json:"delta,omitempty"`
-	Finish  any    `json:"finish_reason"`
+	Index   int                `json:"index"`
+	Message *completionMessage `json:"message,omitempty"`
+	Delta   *completionMessage `json:"delta,omitempty"`
+	Finish  any                `json:"finish_reason"`
 }
 
-type spoke struct {
+type completionMessage struct {
 	Role    string `json:"role,omitempty"`
 	Content string `json:"content"`
 }
@@ -120,7 +120,7 @@ func (c *call) complete(in completionRequest) (*completion, error) {
 		return nil, err
 	}
 	out.Object, out.Usage = "chat.completion", usageOf(a.usage)
-	out.Choices = []choice{{Message: &spoke{"assistant", a.text}, Finish: finish(a)}}
+	out.Choices = []choice{{Message: &completionMessage{"assistant", a.text}, Finish: finish(a)}}
 	return out, nil
 }
 
@@ -142,7 +142,7 @@ func (c *call) completeLive(x exchange, task string, after uint64, chunk *comple
 	chunk.Object = "chat.completion.chunk"
 	role := "assistant"
 	say := func(text string) error {
-		chunk.Choices = []choice{{Delta: &spoke{role, text}}}
+		chunk.Choices = []choice{{Delta: &completionMessage{role, text}}}
 		role = ""
 		return out.object("", chunk)
 	}
@@ -154,7 +154,7 @@ func (c *call) completeLive(x exchange, task string, after uint64, chunk *comple
 		out.refuse(err)
 		return
 	}
-	chunk.Choices = []choice{{Delta: &spoke{}, Finish: finish(a)}}
+	chunk.Choices = []choice{{Delta: &completionMessage{}, Finish: finish(a)}}
 	err = out.object("", chunk)
 	if usage && err == nil {
 		chunk.Choices, chunk.Usage = []choice{}, usageOf(a.usage)

@@ -173,8 +173,8 @@ func (d *delivery) tell(n notice) error {
 	return err
 }
 
-func (d *delivery) letter(n notice, attempts int, why error) letter {
-	return letter{eventID(d.id, n), d.id, n.kind, n.subject, n.at, n.tenant, attempts, why.Error()}
+func (d *delivery) letter(n notice, attempts int, why error) deadLetter {
+	return deadLetter{eventID(d.id, n), d.id, n.kind, n.subject, n.at, n.tenant, attempts, why.Error()}
 }
 
 // backoff returns the pause after the attempt with a number, varied by up to a third, so that many retries
@@ -306,18 +306,18 @@ func (s *Server) key(ctx context.Context, webhook string) ([]byte, error) {
 	return base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
 }
 
-// delivered is the result of a delivery.
-type delivered struct {
+// deliveryResult is the result of a delivery.
+type deliveryResult struct {
 	Delivered bool   `json:"delivered"`
 	Status    int    `json:"status,omitempty" jsonschema:"HTTP status of the answer, if it is not one of success"`
 	Error     string `json:"error,omitempty"`
 }
 
-func came(err error) delivered {
+func came(err error) deliveryResult {
 	if err == nil {
-		return delivered{Delivered: true}
+		return deliveryResult{Delivered: true}
 	}
-	out := delivered{Error: err.Error()}
+	out := deliveryResult{Error: err.Error()}
 	if status, is := errors.AsType[refusedError](err); is {
 		out.Status = int(status)
 	}
@@ -325,20 +325,20 @@ func came(err error) delivered {
 }
 
 // testWebhook sends an empty test event, once.
-func (c *call) testWebhook(in one) (delivered, error) {
+func (c *call) testWebhook(in one) (deliveryResult, error) {
 	h, err := c.webhook(in.ID)
 	if err != nil {
-		return delivered{}, err
+		return deliveryResult{}, err
 	}
 	id := newID("whe_")
 	return came(c.attempt(c, h.Webhook, id, notice{at: time.Now(), tenant: h.Tenant, kind: "webhook.test", subject: h.ID})), nil
 }
 
 // sendLetter sends a dead letter again, once. If that succeeds, it is no longer a dead letter.
-func (c *call) sendLetter(in oneLetter) (delivered, error) {
+func (c *call) sendLetter(in oneLetter) (deliveryResult, error) {
 	h, err := c.webhook(in.ID)
 	if err != nil {
-		return delivered{}, err
+		return deliveryResult{}, err
 	}
 	for _, l := range h.letters {
 		if l.ID != in.Letter {
@@ -349,5 +349,5 @@ func (c *call) sendLetter(in oneLetter) (delivered, error) {
 		}
 		return came(nil), c.book.add(c, event.Recorded{Of: ofLetter, ID: l.ID, By: c.who.name})
 	}
-	return delivered{}, Missing("dead letter", in.Letter)
+	return deliveryResult{}, Missing("dead letter", in.Letter)
 }

@@ -12,8 +12,8 @@ import (
 
 const hooksPath = "/hooks/"
 
-// hooked is the result of a webhook call.
-type hooked struct {
+// hookResult is the result of a webhook call.
+type hookResult struct {
 	Status string `json:"status" jsonschema:"what came of the call, in words"`
 }
 
@@ -21,7 +21,7 @@ type hooked struct {
 // identifies the caller.
 func (s *Server) hooks() endpoint {
 	e := plain("callHook", hooksPath+"{name}", "", "Call a webhook of a schedule, with the signature of Standard Webhooks or GitHub.",
-		map[int]reflect.Type{http.StatusAccepted: reflect.TypeFor[hooked]()}, s.hook)
+		map[int]reflect.Type{http.StatusAccepted: reflect.TypeFor[hookResult]()}, s.hook)
 	e.method, e.in = http.MethodPost, reflect.TypeFor[hookName]()
 	return e
 }
@@ -37,7 +37,7 @@ func (s *Server) hook(w http.ResponseWriter, r *http.Request) {
 		RefuseWith(w, err)
 		return
 	}
-	Reply(w, http.StatusAccepted, hooked{what})
+	Reply(w, http.StatusAccepted, hookResult{what})
 }
 
 // called handles a call, and returns its result.

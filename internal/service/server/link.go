@@ -242,7 +242,7 @@ func (l *remoteLog) page(ctx context.Context, after uint64) (page pageRead, err 
 }
 
 // send sends an input to the server.
-func (l *remoteLog) send(ctx context.Context, in input, key string) (at sent, err error) {
+func (l *remoteLog) send(ctx context.Context, in input, key string) (at accepted, err error) {
 	var headers []string
 	if key != "" {
 		headers = []string{"Idempotency-Key", key}

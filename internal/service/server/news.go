@@ -45,10 +45,10 @@ type notice struct {
 // hook is a webhook and its position.
 type hook struct {
 	Webhook
-	seq     uint64    // of the event that last defined it
-	cursor  uint64    // events of the book up to here are settled
-	failing time.Time // start of the failures; zero means none
-	letters []letter  // oldest first
+	seq     uint64       // of the event that last defined it
+	cursor  uint64       // events of the book up to here are settled
+	failing time.Time    // start of the failures; zero means none
+	letters []deadLetter // oldest first
 }
 
 // cursor is a webhook's position in the form that the book stores.
@@ -57,8 +57,8 @@ type cursor struct {
 	Failing time.Time `json:"failing,omitzero"`
 }
 
-// letter is an event that could not be delivered.
-type letter struct {
+// deadLetter is an event that could not be delivered.
+type deadLetter struct {
 	ID       string    `json:"id" jsonschema:"id of the event, as deliveries have it"`
 	Webhook  string    `json:"webhook"`
 	Type     string    `json:"type"`
@@ -186,11 +186,11 @@ func (b *book) hooked(seq uint64, r event.Recorded) {
 func (b *book) lettered(r event.Recorded) {
 	if len(r.Value) == 0 {
 		for _, h := range b.hooks {
-			h.letters = slices.DeleteFunc(h.letters, func(l letter) bool { return l.ID == r.ID })
+			h.letters = slices.DeleteFunc(h.letters, func(l deadLetter) bool { return l.ID == r.ID })
 		}
 		return
 	}
-	var l letter
+	var l deadLetter
 	if json.Unmarshal(r.Value, &l) != nil {
 		return
 	}
@@ -198,7 +198,7 @@ func (b *book) lettered(r event.Recorded) {
 	if h == nil {
 		return
 	}
-	if i := slices.IndexFunc(h.letters, func(o letter) bool { return o.ID == l.ID }); i >= 0 {
+	if i := slices.IndexFunc(h.letters, func(o deadLetter) bool { return o.ID == l.ID }); i >= 0 {
 		h.letters[i] = l
 		return
 	}

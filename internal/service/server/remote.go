@@ -125,7 +125,7 @@ func (r *Remote) Rewind(ctx context.Context, session string, to uint64, files, c
 		return nil, err
 	}
 	var out rewound
-	in := wayBack{To: to, Files: &files, Conversation: &conversation, DryRun: only}
+	in := rewindRequest{To: to, Files: &files, Conversation: &conversation, DryRun: only}
 	if err := r.Call(ctx, http.MethodPost, "/api/v1/tasks/"+url.PathEscape(t.ID)+"/rewind", in, &out); err != nil {
 		return nil, err
 	}

@@ -10,17 +10,17 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// lastingList lists the effects of a session that no rewind undoes.
-type lastingList struct {
+// effectList lists the effects of a session that no rewind undoes.
+type effectList struct {
 	Effects []running.Lasting `json:"effects"`
 }
 
-func (c *call) effects(in one) (lastingList, error) {
+func (c *call) effects(in one) (effectList, error) {
 	if _, err := c.owner(in.ID); err != nil {
-		return lastingList{}, err
+		return effectList{}, err
 	}
 	list, err := c.Rewind.Lasting(c, in.ID)
-	return lastingList{append([]running.Lasting{}, list...)}, err
+	return effectList{append([]running.Lasting{}, list...)}, err
 }
 
 // pointList lists the points that a session can be rewound to.
@@ -36,8 +36,8 @@ func (c *call) points(in one) (pointList, error) {
 	return pointList{append([]running.Point{}, list...)}, err
 }
 
-// wayBack is a request to rewind.
-type wayBack struct {
+// rewindRequest is a request to rewind.
+type rewindRequest struct {
 	ID           string `json:"-" path:"id"`
 	To           uint64 `json:"to,omitempty" jsonschema:"number of the message to go back to before (default: the last message)"`
 	Files        *bool  `json:"files,omitempty" jsonschema:"put files back (default: true)"`
@@ -56,7 +56,7 @@ type rewound struct {
 }
 
 // rewind rewinds an idle task. If a message begins a run meanwhile, nothing is restored.
-func (c *call) rewind(in wayBack) (rewound, error) {
+func (c *call) rewind(in rewindRequest) (rewound, error) {
 	t, err := c.Find(in.ID)
 	switch {
 	case err != nil:
@@ -87,7 +87,7 @@ func (c *call) rewind(in wayBack) (rewound, error) {
 	return out, errors.Join(err, s.Close())
 }
 
-func (c *call) back(s *inspan.Session, task string, in wayBack, files, conversation bool) (rewound, error) {
+func (c *call) back(s *inspan.Session, task string, in rewindRequest, files, conversation bool) (rewound, error) {
 	to := "last"
 	if in.To > 0 {
 		to = strconv.FormatUint(in.To, 10)

@@ -188,22 +188,22 @@ type input struct {
 }
 
 // appendInput adds an input to a session.
-func (c *call) appendInput(in input) (sent, error) {
+func (c *call) appendInput(in input) (accepted, error) {
 	t, err := c.owner(in.ID)
 	if err != nil {
-		return sent{}, err
+		return accepted{}, err
 	}
 	e, err := event.Decode(fmt.Appendf(nil, `{"seq":1,"time":%q,"session":%q,"kind":%q,"body":%s}`,
 		time.Now().UTC().Format(time.RFC3339Nano), in.ID, in.Kind, in.Body))
 	if err != nil {
-		return sent{}, Wrong("body", "it can't be read: "+err.Error(), "the fields of the event")
+		return accepted{}, Wrong("body", "it can't be read: "+err.Error(), "the fields of the event")
 	}
 	body, err := c.own(e.Body)
 	if err == nil {
 		err = whole(body, in.Body)
 	}
 	if err != nil {
-		return sent{}, err
+		return accepted{}, err
 	}
 	d, decides := body.(event.Decided)
 	seq := uint64(0)
@@ -215,7 +215,7 @@ func (c *call) appendInput(in input) (sent, error) {
 	default:
 		seq, err = c.tellFamily(t, in.ID, body)
 	}
-	return sent{seq}, err
+	return accepted{seq}, err
 }
 
 // own returns an input in the name of the visitor, if it is one that clients may send.
@@ -259,7 +259,7 @@ func whole(body event.Body, raw json.RawMessage) error {
 }
 
 // decided decides like [Visit.Decide].
-func (c *call) decided(t Task, d event.Decided) (sent, error) {
+func (c *call) decided(t Task, d event.Decided) (accepted, error) {
 	in := Decision{Task: t.ID, Question: d.Call, Seq: d.Question, Also: d.Also, Decision: "deny", Reason: d.Reason}
 	if d.Allow {
 		in.Decision, in.Answer = "allow", d.Answer
@@ -268,7 +268,7 @@ func (c *call) decided(t Task, d event.Decided) (sent, error) {
 			in.For = string(d.Reach)
 		}
 		if d.Scope == event.ScopeProject || d.Scope == event.ScopeAlways {
-			return sent{}, Wrong("scope", "over the API a decision holds for the session at most", "session")
+			return accepted{}, Wrong("scope", "over the API a decision holds for the session at most", "session")
 		}
 	}
 	if t.ID != "" {
@@ -276,7 +276,7 @@ func (c *call) decided(t Task, d event.Decided) (sent, error) {
 	}
 	in.Key = c.Key()
 	seq, err := c.decideIn(t, in)
-	return sent{seq}, err
+	return accepted{seq}, err
 }
 
 // costs is a request for the costs of a session.

@@ -95,17 +95,17 @@ func (c *codes) visited(r *http.Request) bool {
 	return err == nil && used(c.visits, cookie.Value)
 }
 
-// madeCode is a code for a browser.
-type madeCode struct {
+// signInCode is a code for a browser.
+type signInCode struct {
 	Code    string    `json:"code" jsonschema:"a bearer token for one request, of POST /api/v1/sign-in"`
 	Expires time.Time `json:"expires"`
 }
 
-func (c *call) makeCode(nothing) (madeCode, error) {
+func (c *call) makeCode(nothing) (signInCode, error) {
 	if c.principal != owner {
-		return madeCode{}, Forbidden("only the server's owner can sign browsers in by a code; others paste their token")
+		return signInCode{}, Forbidden("only the server's owner can sign browsers in by a code; others paste their token")
 	}
-	return madeCode{c.codes.newCode(), time.Now().Add(codeTime)}, nil
+	return signInCode{c.codes.newCode(), time.Now().Add(codeTime)}, nil
 }
 
 // signIn makes an identity for a browser, and removes expired ones.

@@ -266,32 +266,32 @@ type stopped struct {
 	Reason string `json:"reason,omitempty" jsonschema:"for people"`
 }
 
-// sent is the position of an input in a session.
-type sent struct {
+// accepted is the position of an input in a session.
+type accepted struct {
 	Seq uint64 `json:"seq" jsonschema:"number of the event in the session"`
 }
 
-func (c *call) interrupt(in stopped) (sent, error) {
+func (c *call) interrupt(in stopped) (accepted, error) {
 	if len(in.Reason) > mostPrompt {
-		return sent{}, Wrong("reason", fmt.Sprintf("it has %d bytes", len(in.Reason)), fmt.Sprintf("at most %d", mostPrompt))
+		return accepted{}, Wrong("reason", fmt.Sprintf("it has %d bytes", len(in.Reason)), fmt.Sprintf("at most %d", mostPrompt))
 	}
 	seq, err := c.Interrupt(in.ID, in.Reason, c.Key())
-	return sent{seq}, err
+	return accepted{seq}, err
 }
 
-// said is a message to the agent of a task.
-type said struct {
+// newMessage is a message to the agent of a task.
+type newMessage struct {
 	ID   string `json:"-" path:"id"`
 	Text string `json:"text" jsonschema:"what to say"`
 }
 
-func (c *call) message(in said) (sent, error) {
+func (c *call) message(in newMessage) (accepted, error) {
 	parts, err := spoken("text", in.Text)
 	if err != nil {
-		return sent{}, err
+		return accepted{}, err
 	}
 	seq, err := c.Say(in.ID, parts, c.Key())
-	return sent{seq}, err
+	return accepted{seq}, err
 }
 
 // followed says how a session is followed.

@@ -28,24 +28,24 @@ type assignment struct {
 	To   string `json:"to" jsonschema:"name or session of a member, or all"`
 }
 
-func (c *call) assign(in assignment) (sent, error) {
+func (c *call) assign(in assignment) (accepted, error) {
 	t, err := c.owner(in.ID)
 	if err != nil {
-		return sent{}, err
+		return accepted{}, err
 	}
 	board, err := c.team(one{ID: in.ID})
 	if err != nil {
-		return sent{}, err
+		return accepted{}, err
 	}
 	b, err := board.Assign(in.ID, in.Task, in.To)
 	if misuse, is := errors.AsType[words.Misuse](err); is {
-		return sent{}, Conflict("%s", misuse)
+		return accepted{}, Conflict("%s", misuse)
 	}
 	if err != nil {
-		return sent{}, err
+		return accepted{}, err
 	}
 	seq, err := c.tellFamily(t, in.ID, b)
-	return sent{seq}, err
+	return accepted{seq}, err
 }
 
 // tellFamily appends an input to the session of a task, or of an agent that works for it.

@@ -110,7 +110,7 @@ func (w Web) Elsewhere(ctx context.Context, why error, state, tokenFile string) 
 	}
 	address := strings.TrimSpace(string(raw))
 	here, _ := ReachedAt(address)
-	var made madeCode
+	var made signInCode
 	r := Remote{URL: "http://" + here, Token: token}
 	if err := r.Call(ctx, http.MethodPost, "/api/v1/codes", nil, &made); err != nil {
 		return err

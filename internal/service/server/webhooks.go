@@ -331,14 +331,14 @@ type webhookList struct {
 	Webhooks []Webhook `json:"webhooks"`
 }
 
-// renewed is the new secret of a webhook.
-type renewed struct {
+// webhookSecret is the new secret of a webhook.
+type webhookSecret struct {
 	Secret string `json:"signing_secret"`
 }
 
-// letterList lists dead letters.
-type letterList struct {
-	Letters []letter `json:"dead_letters"`
+// deadLetterList lists dead letters.
+type deadLetterList struct {
+	Letters []deadLetter `json:"dead_letters"`
 }
 
 // oneLetter names a dead letter.
@@ -367,18 +367,18 @@ func (c *call) changeWebhook(in NewWebhook) (Webhook, error) { return c.ChangeWe
 
 func (c *call) removeWebhook(in one) (nothing, error) { return nothing{}, c.RemoveWebhook(in.ID) }
 
-func (c *call) renewWebhook(in one) (renewed, error) {
+func (c *call) renewWebhook(in one) (webhookSecret, error) {
 	secret, err := c.RenewWebhook(in.ID)
-	return renewed{secret}, err
+	return webhookSecret{secret}, err
 }
 
-func (c *call) deadLetters(in one) (letterList, error) {
+func (c *call) deadLetters(in one) (deadLetterList, error) {
 	h, err := c.webhook(in.ID)
 	if err != nil {
-		return letterList{}, err
+		return deadLetterList{}, err
 	}
 	if h.letters == nil {
-		h.letters = []letter{}
+		h.letters = []deadLetter{}
 	}
-	return letterList{h.letters}, nil
+	return deadLetterList{h.letters}, nil
 }
