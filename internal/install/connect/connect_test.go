@@ -156,7 +156,9 @@ func TestHubWarns(t *testing.T) {
 	h, root := newHubs(t, config.Config{}), t.TempDir()
 	heard := make(chan string, 10)
 	servers := []mcp.Server{inside(t, "mine"), inside(t, "Mine")}
-	open := func() *connect.Hub { return h.Open(root, servers, tool.Env{Root: root}, func(problem string) { heard <- problem }) }
+	open := func() *connect.Hub {
+		return h.Open(root, servers, tool.Env{Root: root}, func(problem string) { heard <- problem })
+	}
 	for _, hub := range []*connect.Hub{open(), open()} {
 		defer hub.Close()
 		hub.Await(t.Context())
