@@ -2,7 +2,7 @@
 
 const code = acquireVsCodeApi();
 const [items, form, text, mode, send] = ["items", "form", "text", "mode", "send"].map((id) => document.getElementById(id));
-let shown = { working: false, open: false, mode: "", title: "" };
+let shown = { working: false, mode: "" };
 
 const element = (name, className, ...children) => {
   const e = document.createElement(name);

@@ -5,15 +5,13 @@ import type { Item } from "./transcript";
 
 /** Shown is the state of the chat apart from its items. */
 export interface Shown {
-  title: string;
-  mode: string;
+  mode: string; // empty if there is no session
   working: boolean;
-  open: boolean; // there is a session
 }
 
 /** Message is what the chat tells the extension. */
 export type Message =
-  | { kind: "ready" | "new" | "cancel" | "mode" }
+  | { kind: "ready" | "cancel" | "mode" }
   | { kind: "say"; text: string }
   | { kind: "diff"; call: string; path: string }
   | { kind: "answer"; call: string };

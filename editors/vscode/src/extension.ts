@@ -31,7 +31,6 @@ export function activate(context: vscode.ExtensionContext): void {
 /** Session is the session in the chat. */
 interface Session {
   id: string;
-  title: string;
   mode: string;
   modes: acp.SessionMode[];
   transcript: Transcript;
@@ -53,6 +52,7 @@ class Window implements Editor {
   private session?: Session;
   private creating?: Promise<void>; // of the session for the first message
   private readonly asked = new Map<string, Question>(); // by call
+  private forms = new AbortController(); // ends with the run that asks
 
   constructor(root: vscode.Uri) {
     this.chat = new Chat(root, (m) => void this.attempt(() => this.heard(m)));
@@ -95,8 +95,6 @@ class Window implements Editor {
     switch (m.kind) {
       case "ready":
         return this.reset();
-      case "new":
-        return this.create();
       case "cancel":
         return this.cancel();
       case "mode":
@@ -117,8 +115,7 @@ class Window implements Editor {
   }
 
   private shown() {
-    const s = this.session;
-    return { title: s?.title ?? "", mode: s?.mode ?? "", working: s?.working ?? false, open: s !== undefined };
+    return { mode: this.session?.mode ?? "", working: this.session?.working ?? false };
   }
 
   private show(at: number): void {
@@ -126,10 +123,10 @@ class Window implements Editor {
     if (item) this.chat.item(at, item);
   }
 
-  private async enter(id: string, title: string, begin: (agent: Agent) => Promise<{ modes?: acp.SessionModeState | null }>): Promise<void> {
+  private async enter(id: string, begin: (agent: Agent) => Promise<{ modes?: acp.SessionModeState | null }>): Promise<void> {
     const agent = await this.agent();
     await this.leave();
-    const session: Session = { id, title, mode: "", modes: [], transcript: new Transcript(), working: false };
+    const session: Session = { id, mode: "", modes: [], transcript: new Transcript(), working: false };
     this.session = session; // what is loaded is told before the answer
     try {
       const { modes } = await begin(agent);
@@ -154,7 +151,7 @@ class Window implements Editor {
   }
 
   async create(): Promise<void> {
-    await this.enter("", "", async (agent) => {
+    await this.enter("", async (agent) => {
       const made = await agent.create(this.folder());
       this.session!.id = made.sessionId;
       return made;
@@ -162,7 +159,7 @@ class Window implements Editor {
   }
 
   async open(s?: acp.SessionInfo): Promise<void> {
-    if (s && s.sessionId !== this.session?.id) await this.enter(s.sessionId, s.title ?? "", (agent) => agent.load(s.sessionId, s.cwd));
+    if (s && s.sessionId !== this.session?.id) await this.enter(s.sessionId, (agent) => agent.load(s.sessionId, s.cwd));
   }
 
   async delete(s?: acp.SessionInfo): Promise<void> {
@@ -221,15 +218,22 @@ class Window implements Editor {
 
   async cancel(): Promise<void> {
     if (!this.session?.working) return;
-    for (const q of this.asked.values()) this.answer(q, { outcome: { outcome: "cancelled" } });
+    this.withdraw();
     await (await this.agent()).cancel(this.session.id);
+  }
+
+  /** withdraw closes all questions without an answer. */
+  private withdraw(): void {
+    this.forms.abort();
+    this.forms = new AbortController();
+    for (const q of this.asked.values()) this.answer(q, { outcome: { outcome: "cancelled" } });
   }
 
   async changeMode(): Promise<void> {
     const session = this.session;
     if (!session) return;
     const items = session.modes.map((m) => ({ label: m.name, description: m.description ?? "", id: m.id }));
-    const chosen = await questions.pick("What inspan may do without asking", `now: ${session.mode}`, items, new AbortController().signal);
+    const chosen = await questions.pick("What inspan may do without asking", `now: ${session.mode}`, items);
     if (chosen) await (await this.agent()).setMode(session.id, chosen.id);
   }
 
@@ -254,10 +258,7 @@ class Window implements Editor {
       session.mode = update.currentModeId;
       this.chat.state(this.shown());
     }
-    if (update.sessionUpdate === "session_info_update" && update.title) {
-      session.title = update.title;
-      this.sessions.refresh();
-    }
+    if (update.sessionUpdate === "session_info_update") this.sessions.refresh();
     this.show(session.transcript.apply(update));
   }
 
@@ -293,12 +294,12 @@ class Window implements Editor {
   }
 
   async elicit(q: acp.CreateElicitationRequest): Promise<acp.CreateElicitationResponse> {
-    return questions.elicit(q, new AbortController().signal);
+    return questions.elicit(q, this.forms.signal);
   }
 
   ended(why: string): void {
     this.running = undefined;
-    for (const q of this.asked.values()) this.answer(q, { outcome: { outcome: "cancelled" } });
+    this.withdraw();
     if (!this.session) return;
     const session = this.session;
     this.note(session, `The agent has ended: ${why}. Open the session again to continue it.`);

@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 import type * as acp from "@agentclientprotocol/sdk" with { "resolution-mode": "import" };
 
 /** pick shows a list until one entry is chosen; undefined if the person has left it or it is withdrawn. */
-export function pick<T extends vscode.QuickPickItem>(title: string, placeholder: string, items: T[], withdrawn: AbortSignal): Promise<T | undefined> {
+export function pick<T extends vscode.QuickPickItem>(title: string, placeholder: string, items: T[], withdrawn?: AbortSignal): Promise<T | undefined> {
   return new Promise((done) => {
     const list = vscode.window.createQuickPick<T>();
     Object.assign(list, { title, placeholder, items, ignoreFocusOut: true });
@@ -16,7 +16,7 @@ export function pick<T extends vscode.QuickPickItem>(title: string, placeholder:
       done(undefined);
       list.dispose();
     });
-    withdrawn.addEventListener("abort", () => list.hide());
+    withdrawn?.addEventListener("abort", () => list.hide());
     list.show();
   });
 }
@@ -44,6 +44,7 @@ export async function elicit(q: acp.CreateElicitationRequest, withdrawn: AbortSi
   // What is required comes first, and choices come before words. If nothing is required, one answer is enough.
   for (const [name, property] of Object.entries(schema.properties ?? {}).sort((a, b) => rank(b) - rank(a))) {
     const value = await field(message, name, property, withdrawn);
+    if (withdrawn.aborted) return { action: "cancel" };
     if (value !== undefined && value !== "") content[name] = value;
     else if (required.has(name)) return { action: "cancel" };
     if (!required.size && name in content) break;

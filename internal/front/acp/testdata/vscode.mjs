@@ -128,7 +128,7 @@ chat.tell({ kind: "ready" });
 did("the extension begins");
 
 const calls = () => chat.items.filter((i) => i.kind === "call");
-const idle = (what) => until(what, () => chat.shown.open && !chat.shown.working);
+const idle = (what) => until(what, () => chat.shown.mode && !chat.shown.working);
 const says = async (text) => {
   chat.tell({ kind: "say", text });
   await until("the run to begin", () => chat.shown.working || chat.items.some((i) => i.kind === "agent"));
@@ -226,7 +226,7 @@ assert.deepEqual(person.shown.filter((s) => s.startsWith("error")), []);
 // What can't be opened is said, and the next two messages begin one session.
 await commands["inspan.open"]({ sessionId: "20260101-000000-none", title: "gone", cwd: root });
 assert.match(person.shown.at(-1), /^error: inspan: .*20260101-000000-none/);
-assert.ok(!chat.shown.open);
+assert.equal(chat.shown.mode, "");
 chat.tell({ kind: "say", text: "bash: touch first" });
 chat.tell({ kind: "say", text: "say: and the second" });
 await until("both messages", () => chat.items.filter((i) => i.kind === "person").length === 2);
@@ -234,6 +234,12 @@ await until("the question", () => person.picks.length === 7);
 person.picks[6].choose("Yes");
 await until("the reply", () => chat.items.some((i) => i.kind === "agent" && /and the second/.test(i.text)));
 await idle("the run");
+chat.tell({ kind: "say", text: 'call: ask_user {"question":"Which colour?","options":["red","blue"]}' });
+await until("the form", () => person.picks.length === 8);
+chat.tell({ kind: "cancel" });
+await until("the form to be withdrawn", () => person.picks[7].gone);
+await idle("the end of the run");
+assert.ok(!person.shown.some((s) => s.startsWith("input")));
 did("what can't be opened, and two messages at once");
 context.subscriptions.forEach((s) => s.dispose());
 did("the end");
