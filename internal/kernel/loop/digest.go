@@ -25,7 +25,7 @@ func (s *State) Digest() string {
 		}
 		writeJSON(d.sum, s.Messages[d.messages])
 	}
-	s.index.lastDigest = d // the next digest hashes only new messages // the next digest hashes only new messages
+	s.index.lastDigest = d // the next digest hashes only new messages
 	sum := s.startDigest().sum
 	if s.Messages != nil {
 		writeText(sum, "]")
