@@ -285,6 +285,44 @@ func (f facts) help() string {
 	return b.String()
 }
 
+// card shows the commonest keys at a glance, in two columns if they fit into the width.
+func (f facts) card(width int) string {
+	const keys, does = 11, 26 // cells of the columns
+	var cells []string
+	add := func(key, text string) { cells = append(cells, fmt.Sprintf("%-*s %-*s", keys, key, does, text)) }
+	for _, k := range []struct{ action, text string }{
+		{"send", "send; in a run, steer it"},
+		{"queue", "in a run, queue the text"},
+		{"newline", "new line"},
+		{"escape", "interrupt; twice: rewind"},
+		{"interrupt", "interrupt; twice: quit"},
+		{"mode", "next permission mode"},
+		{"unfold", "unfold results"},
+		{"background", "command to the background"},
+		{"reasoning", "the model's reasoning"},
+		{"search", "search earlier messages"},
+		{"edit", "write in an editor"},
+		{"paste-image", "attach a copied image"},
+	} {
+		if key, _, _ := strings.Cut(f.keys.named(k.action), ", "); key != "" {
+			add(key, k.text)
+		}
+	}
+	add("/", "commands")
+	add("@", "attach a file")
+	add("!", "run a command yourself")
+	add("#", "add to the memory")
+	left := cells
+	if two := 2*(keys+1+does) + 2; width >= two {
+		half := (len(cells) + 1) / 2
+		left = cells[:half]
+		for i, right := range cells[half:] {
+			left[i] += "  " + right
+		}
+	}
+	return strings.Join(left, "\n") + "\n\n/help lists all commands, keys and modes."
+}
+
 // keyList lists the keys and their effects.
 func (f facts) keyList() string {
 	var b strings.Builder
@@ -294,7 +332,7 @@ func (f facts) keyList() string {
 			fmt.Fprintf(&b, "  %s\t%s\n", keys, k.Doc)
 		}
 	}
-	b.WriteString("  ?\tshow and hide the keys, if the input is empty\n\n")
+	b.WriteString("  ?\tshow and hide the commonest keys, if the input is empty\n\n")
 	b.WriteString("@ completes file names, / completes commands, and ! runs a command in your own shell.\n" +
 		"Text files and images that a message names with @ come with it. A line that begins with # and a space goes into the memory, if you say so.\n" +
 		"inspan attaches pasted or dropped images.\n")

@@ -82,7 +82,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	}
 	m.hints.reset()
 	if action == "" && k.Text == "?" && m.composer.prompt.empty() {
-		m.over.openText(m.commands.facts().keyList())
+		m.over.openText(m.commands.facts().card(m.screen.look.width))
 		return nil
 	}
 	return m.promptKey(k, action)

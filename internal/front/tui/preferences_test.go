@@ -176,8 +176,8 @@ func keyHabits() []habit {
 			name: "paste-image", keys: "\x16", shown: []string{"no image in the clipboard; you can paste the path of a file"},
 			with: func(t *tui.TUI) { t.Clipboard = func(context.Context) ([]byte, error) { return nil, nil } },
 		},
-		{name: "?", keys: "?", shown: []string{"Keys:", "shift+tab"}, gone: "› ?", check: shut("?", "Keys:")},
-		{name: "?", keys: "why?", shown: []string{"› why?"}, gone: "Keys:"},
+		{name: "?", keys: "?", shown: []string{"shift+tab   next permission mode", "/help lists all"}, gone: "› ?", check: shut("?", "/help lists all")},
+		{name: "?", keys: "why?", shown: []string{"› why?"}, gone: "/help lists all"},
 		{
 			name:  "!",
 			keys:  "!echo mine; echo two >&2; exit 3" + enter,

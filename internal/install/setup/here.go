@@ -258,7 +258,9 @@ func languages(root string) (out []Finding) {
 			served[language] = true
 			continue
 		}
-		if slices.ContainsFunc(s.RootMarkers, func(name string) bool { return exists(filepath.Join(root, name)) }) {
+		if slices.ContainsFunc(s.RootMarkers, func(name string) bool {
+			return name != "Makefile" && exists(filepath.Join(root, name)) // a Makefile builds any language
+		}) {
 			lacking[language] = append(lacking[language], s.Command[0])
 		}
 	}

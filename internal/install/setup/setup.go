@@ -475,15 +475,11 @@ func (t *Talk) Import(ctx context.Context) (wrote bool, err error) {
 	if err := cmp.Or(keep.MakeDir(t.App.StateDir), keep.Write(t.offered(), nil)); err != nil {
 		return false, err
 	}
-	n, agents := found.Pending(), strings.Join(found.agents(), ", ")
-	switch {
-	case agents == "":
-		return false, nil
-	case n == 0:
-		fmt.Fprintf(t.Out, "Found files of %s. There is nothing to write; 'inspan import' says what it leaves, and why.\n", agents)
+	n := found.Pending()
+	if n == 0 {
 		return false, nil
 	}
-	fmt.Fprintf(t.Out, "\nFound files of %s.\n", agents)
+	fmt.Fprintf(t.Out, "\nFound files of %s.\n", strings.Join(found.agents(), ", "))
 	does := "write " + text.Count(n, "item")
 	if mode, effect := found.looser(); mode != "" {
 		fmt.Fprintf(t.Out, "Import sets mode %s: %s.\n", mode, effect)
