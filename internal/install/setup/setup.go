@@ -287,7 +287,7 @@ func (t *Talk) reach(ctx context.Context, from source) (found *providers.Found, 
 func (t *Talk) typed(ctx context.Context, p providers.Provider) (found *providers.Found, key string, err error) {
 	for {
 		key, err := t.Secret(ctx, "Paste the key of "+p.Name+", which is not shown (Enter: back): ")
-		if key = strings.TrimSpace(key); err != nil || key == "" {
+		if key = strings.TrimSpace(key); err != nil || key == "" || key == "\x1b" { // Esc goes back in the lists, so here too
 			return nil, "", err
 		}
 		if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {

@@ -398,6 +398,7 @@ func TestNoModel(t *testing.T) {
 	}{
 		"stops at once":         {"", []string{""}, nil, "Number or name"},
 		"types no key":          {"", []string{"anthropic", ""}, []string{""}, "Paste the key of anthropic"},
+		"types Esc for a key":   {"", []string{"anthropic", ""}, []string{"\x1b"}, "Paste the key of anthropic"},
 		"no network":            {"", []string{"gone", "", ""}, []string{"k-0123456789"}, "could not be checked. gone: "},
 		"no network, no model":  {"", []string{"gone", "y", "", ""}, []string{"k-0123456789"}, "Name of the model at gone (Enter: back)"},
 		"a variable is refused": {"sk-ant-other", []string{"anthropic", ""}, nil, "The key comes from the variable ANTHROPIC_API_KEY; correct it there, or unset it and run 'inspan setup'"},
