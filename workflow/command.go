@@ -188,6 +188,9 @@ func (p piecework) execute(ctx context.Context, in commandInput) (ran, error) {
 		c.Box = tool.Box{Level: tool.BoxNone}
 		proc, err = env.Procs.Start(limited, c)
 	}
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return ran{late: true}, nil // its time was over before it began
+	}
 	if err != nil {
 		return ran{}, err
 	}

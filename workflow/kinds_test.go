@@ -106,6 +106,7 @@ steps:
   - {id: gone, kind: run, run: "true", artefacts: {it: nowhere.txt}, on_failure: continue}
   - {id: pipe, kind: run, run: "false | cat", on_failure: continue}
   - {id: late, kind: run, run: sleep 60, timeout: 100ms, on_failure: continue}
+  - {id: later, kind: run, run: sleep 60, timeout: 1ns, on_failure: continue}
 `)
 	log := event.NewMemory("s")
 	out, err := perform(t, log, w, map[string]any{"who": `"; touch owned; echo "$(touch owned)`}, o)
@@ -128,7 +129,7 @@ steps:
 	}
 	for id, want := range map[string]string{
 		"wrong": "what it printed is not what output says", "gone": "the artefact it is not there", "pipe": "exit code 1",
-		"late": "it took longer than 100ms and was ended",
+		"late": "it took longer than 100ms and was ended", "later": "it took longer than 1ns and was ended",
 	} {
 		if e := got[id]; e.Outcome != event.OutcomeFailed || !strings.HasPrefix(e.Error, want) {
 			t.Errorf("%s: %s %q, want %q", id, e.Outcome, e.Error, want)
