@@ -245,9 +245,6 @@ type Lifecycle struct {
 // it before the agent is used.
 func (a *Agent) ShareSecrets(s *Session) { a.vault = s.driver.Secrets().Vault }
 
-// DefaultMaxTurns is the limit of turns of one run unless the agent sets another.
-const DefaultMaxTurns = 200
-
 // Rule allows, asks about or denies calls. Its form is TOOL or TOOL(PATTERN), or a kind of effect instead of
 // the tool: read, write, execute, network, external, keep. "bash(go test *)" matches commands by their first
 // words, "write(docs/**)" files, and "network(*.example.com)" hosts.
@@ -410,9 +407,9 @@ func (a *Agent) policy() (policy.Policy, error) {
 // opening returns the first events of a new session. Parent is the session that it works for, if any.
 func (a *Agent) opening(specs []llm.ToolSpec, parent string) []event.Body {
 	bodies := []event.Body{event.Opened{
-		Format: event.Format, App: "inspan " +
-			Version, Root: a.Env.Root, Parent: parent, Agent: a.Opening.Kind, Levers: a.Opening.Levers.Stated(), Config: a.Opening.Config, Labels: a.Opening.Labels, Traceparent: a.Opening.Traceparent,
-		Corpus: a.Opening.Corpus, Folder: keep.FolderID(a.Env.Root),
+		Format: event.Format, App: "inspan " + Version, Root: a.Env.Root, Folder: keep.FolderID(a.Env.Root), Parent: parent,
+		Agent: a.Opening.Kind, Levers: a.Opening.Levers.Stated(), Config: a.Opening.Config, Labels: a.Opening.Labels,
+		Traceparent: a.Opening.Traceparent, Corpus: a.Opening.Corpus,
 	}}
 	for _, block := range a.System {
 		block.Where = event.PlaceSystem
@@ -421,7 +418,7 @@ func (a *Agent) opening(specs []llm.ToolSpec, parent string) []event.Body {
 	sw, _ := a.changes(&loop.State{})
 	sw.Tools = specs
 	sw.Mode = cmp.Or(a.Mode, tool.ModeAsk)
-	limits := a.limits(event.Limits{Turns: DefaultMaxTurns})
+	limits := a.limits(event.Limits{Turns: loop.DefaultTurns})
 	sw.Limits = &limits
 	if bodies = append(bodies, sw); a.Program.Step.Step != "" {
 		bodies = append(bodies, a.Program.Step)

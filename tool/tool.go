@@ -90,7 +90,7 @@ type Tool struct {
 	// If the program ends while Run runs, or if all that it waits for is a person's decision, inspan calls Run
 	// again later from its beginning, and Do returns the recorded results. So Run must make the same calls when
 	// it gets the same results: it may decide only by its arguments and by results of its calls. A run that
-	// leaves out a call of the first run fails with [ErrDiverged], unless that call was one requested ahead.
+	// leaves out a call of the first run fails, unless that call was one requested ahead.
 	Calls bool
 
 	// AsksAhead says that a tool with Calls can request several approvals at once: [Call.Do] returns [ErrHeld] for
@@ -190,7 +190,7 @@ type Call struct {
 	// that conflict, the one requested first runs first.
 	Start func(ctx context.Context, name string, args json.RawMessage) (wait func() (Result, error))
 	// Waiting says that the tool will request no other call until one of the calls it waits for has ended. A
-	// repeated run that has left out a call then ends at once with [ErrDiverged], instead of waiting for later
+	// repeated run that has left out a call then fails at once, instead of waiting for later
 	// calls. Calling it is optional.
 	Waiting func()
 	// Time is when the call was made, the same for every try. Set only for a tool with Calls.

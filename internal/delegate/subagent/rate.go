@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/models/reaction"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -200,7 +201,7 @@ func (t *Team) awaitPause(ctx context.Context, patience func(llm.Kind) time.Dura
 func (t *Team) pauseForQuota(ctx context.Context, e *llm.Error) {
 	top := t.top()
 	s := top.openSession()
-	if s == nil || e.Kind.Policy() != llm.PolicyAwait {
+	if s == nil || reaction.To(e.Kind) != reaction.Await {
 		return
 	}
 	now := time.Now()
