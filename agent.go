@@ -148,8 +148,8 @@ type Secrets struct {
 	// Values returns secrets by name. Tools get the values instead of the placeholders. It is called before each
 	// request. If nil, there are none.
 	Values func() map[string]string
-	// Withheld returns further secrets. Not even tools get their values. It is called like Values.
-	Withheld func() map[string]string
+	// Hidden returns further secrets. Not even tools get their values. It is called like Values.
+	Hidden func() map[string]string
 	// Key derives the placeholders. With the same key, a secret has the same placeholder in every session, so the
 	// placeholders of a resumed session keep their meaning. Protect the key like the secrets: with the key and a log, an
 	// attacker can guess short secrets. If nil, each session of the agent has a random key, or each [Host] has one for
@@ -180,9 +180,9 @@ type Dynamic struct {
 	// before each run. A change may invalidate the prompt cache. A tool whose name is taken is left out, with a note. If
 	// nil, there are none.
 	Tools func(ctx context.Context) (shown, hidden []tool.Tool)
-	// Directing names hidden tools for managing subagents. They are listed for the model once a subagent has been
+	// SubagentTools names hidden tools for managing subagents. They are listed for the model once a subagent has been
 	// started in the background or in a copy of the workspace.
-	Directing []string
+	SubagentTools []string
 	// Proposed turns a tool that the model wrote into a callable one, see [tool.Result.Proposal]. From the next request on
 	// it is listed after all other tools. An error becomes a note, and the session continues without the tool. If nil,
 	// the model can't write tools.
@@ -212,7 +212,7 @@ type Opening struct {
 	// Traceparent is the parent span of the session in the form of W3C Trace Context.
 	Traceparent string
 	// Corpus is the text that the session answers questions about. It is stored so that the session can be opened again,
-	// see [Place]. Tools must contain the tools for it.
+	// see [SessionSpec]. Tools must contain the tools for it.
 	Corpus event.Corpus
 }
 
@@ -351,7 +351,7 @@ func (a *Agent) config(s *Session, rules policy.Policy) *drive.Config {
 	}
 	c := &drive.Config{
 		Model: a.model(), Retry: a.retry(), Tools: a.Tools, Policy: rules, Judges: a.Judges, Hooks: a.Hooks, Env: a.Env,
-		Secrets: &redact.Secrets{Vault: vault, Values: a.Secrets.Values, Withheld: a.Secrets.Withheld},
+		Secrets: &redact.Secrets{Vault: vault, Values: a.Secrets.Values, Hidden: a.Secrets.Hidden},
 		Dynamic: drive.Dynamic(a.Dynamic), Checkpoint: a.Workspace.Checkpoint, Sync: a.Workspace.Sync,
 		Kind: a.Opening.Kind, Unattended: a.Unattended, KeepJobs: a.Jobs.Keep, KeepNone: a.Jobs.KeepNone,
 		AskTimeout: a.Approvals.Timeout, CallTime: a.Limits.CallTime, Parallel: a.Limits.Parallel, Changes: a.changes,

@@ -26,6 +26,13 @@
 //
 // Text that contains a secret never reaches a route that is not Local: no rule, pin, failure or force changes
 // that.
+//
+// For a fallback alone, Routes without Rules are enough.
+//
+// # Compatibility
+//
+// That promise and the names of rules in logs stay. How features are extracted and what is decided without a rule can
+// change between versions.
 package router
 
 import (

@@ -174,7 +174,7 @@ func (t *Team) stoppedBy() (p event.Paused, why string) {
 	if p = b.paused; st.Paused != nil && st.Paused.Until.After(p.Until) {
 		p = *st.Paused
 	}
-	return p, cmp.Or(st.Braked, b.why)
+	return p, cmp.Or(st.RateExceeded, b.why)
 }
 
 // awaitPause waits while the tree is paused, if that is not longer than the patience for it. The error gives the

@@ -89,16 +89,16 @@ func (r retrier) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 			if err == nil || !open {
 				return
 			}
-			policy := reaction.To(err.Kind)
-			wait, again := r.next(attempt, err, waited[policy])
-			if policy == reaction.Renew && !renewed {
+			react := reaction.To(err.Kind)
+			wait, again := r.next(attempt, err, waited[react])
+			if react == reaction.Renew && !renewed {
 				wait, again, renewed = 0, true, true
 			}
 			if !again || ctx.Err() != nil {
-				yield(llm.Chunk{}, r.final(err, waited[policy]))
+				yield(llm.Chunk{}, r.final(err, waited[react]))
 				return
 			}
-			waited[policy] += wait
+			waited[react] += wait
 			if !yield(llm.Chunk{Retry: &llm.Retry{Attempt: attempt + 1, Wait: wait.Seconds(), Cause: err}}, nil) {
 				return
 			}
@@ -139,9 +139,8 @@ func (r retrier) final(err *llm.Error, waited time.Duration) *llm.Error {
 
 // explained adds when to try again, if that is later than the bounds allow to wait.
 func (r retrier) explained(err *llm.Error, waited time.Duration) *llm.Error {
-	patience := r.Patience(err.Kind)
-	switch p := reaction.To(err.Kind); {
-	case p != reaction.Retry && p != reaction.Await, err.RetryAfter <= max(patience-waited, 0):
+	react, patience := reaction.To(err.Kind), r.Patience(err.Kind)
+	if react != reaction.Retry && react != reaction.Await || err.RetryAfter <= max(patience-waited, 0) {
 		return err
 	}
 	e := *err
@@ -166,11 +165,11 @@ func (r retrier) attempt(
 			return llm.AsError(err), true
 		}
 		if limited := chunk.Retry; limited != nil && limited.Cause != nil {
-			policy, wait := reaction.To(limited.Cause.Kind), time.Duration(limited.Wait*float64(time.Second))
-			if waited[policy]+wait > r.Patience(limited.Cause.Kind) {
+			react, wait := reaction.To(limited.Cause.Kind), time.Duration(limited.Wait*float64(time.Second))
+			if waited[react]+wait > r.Patience(limited.Cause.Kind) {
 				return limited.Cause, true
 			}
-			waited[policy] += wait
+			waited[react] += wait
 		}
 		if !yield(chunk, nil) {
 			return nil, false

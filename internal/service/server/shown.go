@@ -78,11 +78,11 @@ type shownQuestion struct {
 	Call  string   `json:"call" jsonschema:"the call as it will run, decoded: its command, and the other arguments as JSON, with hidden characters spelled out"`
 	Diff  []string `json:"diff,omitempty" jsonschema:"the preview as lines of HTML, with hidden characters spelled out"`
 
-	Set []shownWish `json:"set,omitempty" jsonschema:"the calls that the question is about, the first one included, where several are asked about together; with names the others"`
+	Set []questionCall `json:"set,omitempty" jsonschema:"the calls that the question is about, the first one included, where several are asked about together; with names the others"`
 }
 
 // shownWish is one of several calls of a question.
-type shownWish struct {
+type questionCall struct {
 	Tool    string   `json:"tool"`
 	Why     string   `json:"why,omitempty"`
 	Effects []string `json:"effects"`
@@ -104,7 +104,7 @@ func (s shower) question(t Task, p inspan.Pending) shownQuestion {
 	}
 	for _, one := range p.Set {
 		q := s.question(t, one)
-		out.Set = append(out.Set, shownWish{Tool: q.Tool, Why: q.Why, Effects: q.Effects, Call: q.Call, Diff: q.Diff})
+		out.Set = append(out.Set, questionCall{Tool: q.Tool, Why: q.Why, Effects: q.Effects, Call: q.Call, Diff: q.Diff})
 	}
 	return out
 }
