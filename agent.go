@@ -148,8 +148,8 @@ type Secrets struct {
 	// Values returns secrets by name. Tools get the values instead of the placeholders. It is called before each
 	// request. If nil, there are none.
 	Values func() map[string]string
-	// Withheld returns further secrets. Not even tools get their values. It is called like Values.
-	Withheld func() map[string]string
+	// Hidden returns further secrets. Not even tools get their values. It is called like Values.
+	Hidden func() map[string]string
 	// Key derives the placeholders. With the same key, a secret has the same placeholder in every session, so the
 	// placeholders of a resumed session keep their meaning. Protect the key like the secrets: with the key and a log, an
 	// attacker can guess short secrets. If nil, each session of the agent has a random key, or each [Host] has one for
@@ -180,9 +180,9 @@ type Dynamic struct {
 	// before each run. A change may invalidate the prompt cache. A tool whose name is taken is left out, with a note. If
 	// nil, there are none.
 	Tools func(ctx context.Context) (shown, hidden []tool.Tool)
-	// Directing names hidden tools for managing subagents. They are listed for the model once a subagent has been
+	// SubagentTools names hidden tools for managing subagents. They are listed for the model once a subagent has been
 	// started in the background or in a copy of the workspace.
-	Directing []string
+	SubagentTools []string
 	// Proposed turns a tool that the model wrote into a callable one, see [tool.Result.Proposal]. From the next request on
 	// it is listed after all other tools. An error becomes a note, and the session continues without the tool. If nil,
 	// the model can't write tools.
@@ -212,7 +212,7 @@ type Opening struct {
 	// Traceparent is the parent span of the session in the form of W3C Trace Context.
 	Traceparent string
 	// Corpus is the text that the session answers questions about. It is stored so that the session can be opened again,
-	// see [Place]. Tools must contain the tools for it.
+	// see [SessionSpec]. Tools must contain the tools for it.
 	Corpus event.Corpus
 }
 
@@ -244,9 +244,6 @@ type Lifecycle struct {
 // ShareSecrets makes the agent's sessions use the placeholders of s, so that they can exchange text with secrets. Call
 // it before the agent is used.
 func (a *Agent) ShareSecrets(s *Session) { a.vault = s.driver.Secrets().Vault }
-
-// DefaultMaxTurns is the limit of turns of one run unless the agent sets another.
-const DefaultMaxTurns = 200
 
 // Rule allows, asks about or denies calls. Its form is TOOL or TOOL(PATTERN), or a kind of effect instead of
 // the tool: read, write, execute, network, external, keep. "bash(go test *)" matches commands by their first
@@ -354,7 +351,7 @@ func (a *Agent) config(s *Session, rules policy.Policy) *drive.Config {
 	}
 	c := &drive.Config{
 		Model: a.model(), Retry: a.retry(), Tools: a.Tools, Policy: rules, Judges: a.Judges, Hooks: a.Hooks, Env: a.Env,
-		Secrets: &redact.Secrets{Vault: vault, Values: a.Secrets.Values, Withheld: a.Secrets.Withheld},
+		Secrets: &redact.Secrets{Vault: vault, Values: a.Secrets.Values, Hidden: a.Secrets.Hidden},
 		Dynamic: drive.Dynamic(a.Dynamic), Checkpoint: a.Workspace.Checkpoint, Sync: a.Workspace.Sync,
 		Kind: a.Opening.Kind, Unattended: a.Unattended, KeepJobs: a.Jobs.Keep, KeepNone: a.Jobs.KeepNone,
 		AskTimeout: a.Approvals.Timeout, CallTime: a.Limits.CallTime, Parallel: a.Limits.Parallel, Changes: a.changes,
@@ -410,9 +407,9 @@ func (a *Agent) policy() (policy.Policy, error) {
 // opening returns the first events of a new session. Parent is the session that it works for, if any.
 func (a *Agent) opening(specs []llm.ToolSpec, parent string) []event.Body {
 	bodies := []event.Body{event.Opened{
-		Format: event.Format, App: "inspan " +
-			Version, Root: a.Env.Root, Parent: parent, Agent: a.Opening.Kind, Levers: a.Opening.Levers.Stated(), Config: a.Opening.Config, Labels: a.Opening.Labels, Traceparent: a.Opening.Traceparent,
-		Corpus: a.Opening.Corpus, Folder: keep.FolderID(a.Env.Root),
+		Format: event.Format, App: "inspan " + Version, Root: a.Env.Root, Folder: keep.FolderID(a.Env.Root), Parent: parent,
+		Agent: a.Opening.Kind, Levers: a.Opening.Levers.Stated(), Config: a.Opening.Config, Labels: a.Opening.Labels,
+		Traceparent: a.Opening.Traceparent, Corpus: a.Opening.Corpus,
 	}}
 	for _, block := range a.System {
 		block.Where = event.PlaceSystem
@@ -421,7 +418,7 @@ func (a *Agent) opening(specs []llm.ToolSpec, parent string) []event.Body {
 	sw, _ := a.changes(&loop.State{})
 	sw.Tools = specs
 	sw.Mode = cmp.Or(a.Mode, tool.ModeAsk)
-	limits := a.limits(event.Limits{Turns: DefaultMaxTurns})
+	limits := a.limits(event.Limits{Turns: loop.DefaultTurns})
 	sw.Limits = &limits
 	if bodies = append(bodies, sw); a.Program.Step.Step != "" {
 		bodies = append(bodies, a.Program.Step)

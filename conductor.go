@@ -21,12 +21,12 @@ import (
 // If one of its functions panics, Run returns an error with the name of the function and the stack. The session can
 // be run again.
 //
-// One goroutine at a time may call Run. Any goroutine may call Interrupt, Detach, Again and Send.
+// One goroutine at a time may call Run. Any goroutine may call Interrupt, Detach, Rerun and Send.
 type Conductor struct {
 	Session *Session
-	// See is called with every event of the run in order, transient ones included. An error aborts the run like a
-	// crash. If See is nil, events are not shown.
-	See func(e event.Event) error
+	// OnEvent is called with every event of the run in order, transient ones included. An error aborts the run like a
+	// crash. If OnEvent is nil, events are not shown.
+	OnEvent func(e event.Event) error
 	// Ask shows a question to someone and returns the input that answers it: an event.Decided for this call, or
 	// an event.Cancelled to interrupt the run. A decision also applies to the rest of the call's Set. A nil input
 	// leaves the question open for others. Any other input is not stored, and Run returns an error. An error of Ask
@@ -35,15 +35,15 @@ type Conductor struct {
 	// The context is cancelled, and the result ignored, when someone else has answered (with the cause ErrAnswered),
 	// when the question times out, and when the run is interrupted. If Ask is nil, questions stay open.
 	Ask func(ctx context.Context, p Pending) (event.Body, error)
-	// Before returns events to append after the inputs and answers, such as an event.Switched, which Send can't
-	// append. It is called each time the session is about to run. If Before is nil, there are none.
-	Before func() []event.Body
-	// After is called when a run has stopped, and returns inputs that continue it, such as a higher limit with
-	// an empty event.Said. If After is nil or returns nothing, Run returns. An error ends Run.
-	After func(ctx context.Context, st Status) ([]event.Body, error)
-	// Together asks all questions at once, while the run continues, so several goroutines call Ask. Otherwise
+	// BeforeRun returns events to append after the inputs and answers, such as an event.Switched, which Send can't
+	// append. It is called each time the session is about to run. If BeforeRun is nil, there are none.
+	BeforeRun func() []event.Body
+	// AfterRun is called when a run has stopped, and returns inputs that continue it, such as a higher limit with
+	// an empty event.Said. If AfterRun is nil or returns nothing, Run returns. An error ends Run.
+	AfterRun func(ctx context.Context, st Status) ([]event.Body, error)
+	// AskConcurrently asks all questions at once, while the run continues, so several goroutines call Ask. Otherwise
 	// questions come one at a time, in order, and no events are shown meanwhile, which suits a terminal.
-	Together bool
+	AskConcurrently bool
 	// AnswerWait is how long Run waits for an answer from elsewhere to a question that Ask left open. With 0 it does not
 	// wait, with a negative value it waits forever.
 	AnswerWait time.Duration
@@ -69,8 +69,8 @@ const (
 	phaseEnded
 )
 
-// ErrOver means that the run has ended and takes no more inputs. The next Run picks them up.
-var ErrOver = errors.New("the run is over")
+// ErrRunEnded means that the run has ended and takes no more inputs. The next Run picks them up.
+var ErrRunEnded = errors.New("the run is over")
 
 // ErrAnswered is the cause of the cancelled context when someone else has answered a question.
 var ErrAnswered = errors.New("answered elsewhere")
@@ -82,7 +82,7 @@ func (c *Conductor) Run(ctx context.Context, inputs ...event.Body) error {
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()
 	questions := newQuestions(c.Session)
-	questions.ask, questions.together, questions.answerWait = c.Ask, c.Together, c.AnswerWait
+	questions.ask, questions.together, questions.answerWait = c.Ask, c.AskConcurrently, c.AnswerWait
 	c.beginRun(questions, abort)
 	defer c.endRun()
 	for {
@@ -99,7 +99,7 @@ func (c *Conductor) Run(ctx context.Context, inputs ...event.Body) error {
 			}
 		}
 		again, err := c.mustRunAgain(ctx)
-		if err == nil && !again && c.After != nil {
+		if err == nil && !again && c.AfterRun != nil {
 			inputs, err = c.callAfter(ctx)
 			again = len(inputs) > 0
 		} else {
@@ -112,21 +112,21 @@ func (c *Conductor) Run(ctx context.Context, inputs ...event.Body) error {
 }
 
 func (c *Conductor) callBefore() (inputs []event.Body, err error) {
-	defer fault.Recover("Conductor.Before", nil, &err)
-	if c.Before == nil {
+	defer fault.Recover("Conductor.BeforeRun", nil, &err)
+	if c.BeforeRun == nil {
 		return nil, nil
 	}
-	return c.Before(), nil
+	return c.BeforeRun(), nil
 }
 
-// callAfter returns the inputs of After. If there are any, another run begins.
+// callAfter returns the inputs of AfterRun. If there are any, another run begins.
 func (c *Conductor) callAfter(ctx context.Context) (inputs []event.Body, err error) {
-	defer fault.Recover("Conductor.After", nil, &err)
+	defer fault.Recover("Conductor.AfterRun", nil, &err)
 	st := c.Session.Status()
 	if len(st.Waiting) > 0 || c.isDetached() {
 		return nil, nil
 	}
-	inputs, err = c.After(ctx, st)
+	inputs, err = c.AfterRun(ctx, st)
 	if len(inputs) > 0 {
 		c.beginRun(c.questions, c.abort)
 	}
@@ -180,12 +180,12 @@ func (c *Conductor) observe(ctx context.Context, e event.Event) error {
 	}
 	switch b := e.Body.(type) {
 	case event.Raised:
-		c.questions.askRaised(ctx, Asked(Question{Raised: b, Seq: e.Seq}))
+		c.questions.askRaised(ctx, PendingOf(Question{Raised: b, Seq: e.Seq}))
 	case event.Claimed: // after a restart, steps wait for their old questions and don't raise them again
 		st := c.Session.Status()
 		for _, q := range st.Raised {
 			if st.Workflow != "" && q.Child == "" {
-				c.questions.askRaised(ctx, Asked(q))
+				c.questions.askRaised(ctx, PendingOf(q))
 			}
 		}
 	}
@@ -193,11 +193,11 @@ func (c *Conductor) observe(ctx context.Context, e event.Event) error {
 }
 
 func (c *Conductor) callSee(e event.Event) (err error) {
-	defer fault.Recover("Conductor.See", nil, &err)
-	if c.See == nil {
+	defer fault.Recover("Conductor.OnEvent", nil, &err)
+	if c.OnEvent == nil {
 		return nil
 	}
-	return c.See(e)
+	return c.OnEvent(e)
 }
 
 // markRunning records that the run is in the log, and interrupts it if that was requested before.
@@ -257,10 +257,10 @@ func (c *Conductor) interrupt(why event.Cancelled) {
 	}
 }
 
-// Again makes a run that waits for answers continue with the events that Before returns. For example, another mode may
-// answer open questions. The other questions stay open. Use Again without Ask or with Together: a conductor that asks
+// Rerun makes a run that waits for answers continue with the events that BeforeRun returns. For example, another mode may
+// answer open questions. The other questions stay open. Use Rerun without Ask or with AskConcurrently: a conductor that asks
 // one question at a time continues only after the next answer.
-func (c *Conductor) Again() {
+func (c *Conductor) Rerun() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.questions != nil {
@@ -269,12 +269,12 @@ func (c *Conductor) Again() {
 }
 
 // Send appends an input to the run in progress, even if it was about to end, and returns the number of the event. It
-// returns ErrOver if no run is in progress.
+// returns ErrRunEnded if no run is in progress.
 func (c *Conductor) Send(ctx context.Context, input event.Body) (seq uint64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.phase == phaseEnded {
-		return 0, ErrOver
+		return 0, ErrRunEnded
 	}
 	seq, err = c.Session.send(ctx, input)
 	c.lastSent = max(c.lastSent, seq)

@@ -23,7 +23,7 @@ type Context struct {
 	// Compactions is how often the conversation was compacted.
 	Compactions int
 	Calls       int // calls of the session
-	Again       int // results that were not sent again because the model could still see an equal one
+	NotRepeated int // results that were not sent again because the model could still see an equal one
 	// Untrusted means that the conversation holds text by strangers, Private that it holds private data from beyond the
 	// workspace. If both are true, every call that can reach the outside asks.
 	Untrusted, Private bool
@@ -50,8 +50,8 @@ func contextOf(st *loop.State) Context {
 	c := Context{
 		Window: window.Tokens, Reserve: window.Reserve, Assumed: window.Assumed,
 		Tokens: st.Tokens(), Compactions: st.Compaction.Times, Calls: st.Total.Calls,
-		Again:     st.Total.Again,
-		Untrusted: st.Untrusted, Private: st.Private,
+		NotRepeated: st.Total.Again,
+		Untrusted:   st.Untrusted, Private: st.Private,
 	}
 	system, messages := fixedSources(st), conversation(st)
 	fixed := min(st.Fixed(), c.Tokens)

@@ -15,7 +15,7 @@
 //	send := tool.New("send", "Sends a message.", func(_ context.Context, _ *tool.Call, in struct{ Text string }) (tool.Result, error) {
 //		return tool.Text("sent: " + in.Text), nil
 //	})
-//	host := inspan.Host{Dir: filepath.Join(os.TempDir(), "agent"), Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) {
+//	host := inspan.Host{Dir: filepath.Join(os.TempDir(), "agent"), Agent: func(context.Context, inspan.SessionSpec) (*inspan.Agent, error) {
 //		return &inspan.Agent{
 //			Model: &script.Model{}, Tools: []tool.Tool{add, send}, Limits: inspan.Limits{Cost: 0.50}, // US dollars
 //			Approve: func(_ context.Context, call inspan.Pending) (bool, error) {

@@ -27,7 +27,7 @@ type Host struct {
 	// Store keeps the sessions. If nil, they are files in Dir.
 	Store store.Store
 	// Agent makes the agent for one session.
-	Agent func(ctx context.Context, at Place) (*Agent, error)
+	Agent func(ctx context.Context, at SessionSpec) (*Agent, error)
 
 	storeOnce sync.Once
 	folder    store.Store // in Dir, if Store is nil
@@ -35,8 +35,8 @@ type Host struct {
 	key       string // for the placeholders of agents without a key
 }
 
-// Place describes a session before its agent is made.
-type Place struct {
+// SessionSpec describes the session that [Host.Agent] makes an agent for.
+type SessionSpec struct {
 	ID     string     // id of the session
 	Root   string     // the workspace, an absolute path
 	Blobs  tool.Blobs // blobs of the session
@@ -68,13 +68,12 @@ func (h *Host) New(ctx context.Context, root string) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.openNew(ctx, log, Place{Root: root, New: true})
+	return h.openNew(ctx, log, SessionSpec{Root: root, New: true})
 }
 
-// Begin begins a session in the workspace root whose log [store.Store.Create] has made, given its full id. If the log
-// is not empty, the error wraps [fs.ErrExist], so only one of several callers can begin the session. The caller must
-// close it.
-func (h *Host) Begin(ctx context.Context, id, root string) (*Session, error) {
+// NewWithID is like New, for a session with this full id whose empty log [store.Store.Create] has already made. If the
+// log is not empty, the error wraps [fs.ErrExist], so only one of several callers can create the session.
+func (h *Host) NewWithID(ctx context.Context, id, root string) (*Session, error) {
 	log, err := h.Sessions().Open(ctx, id)
 	if err != nil {
 		return nil, err
@@ -86,11 +85,11 @@ func (h *Host) Begin(ctx context.Context, id, root string) (*Session, error) {
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	return h.open(ctx, log, Place{Root: root, New: true}, state)
+	return h.open(ctx, log, SessionSpec{Root: root, New: true}, state)
 }
 
 // openNew opens a session with a new log. If that fails, it removes the log.
-func (h *Host) openNew(ctx context.Context, log store.Log, at Place) (*Session, error) {
+func (h *Host) openNew(ctx context.Context, log store.Log, at SessionSpec) (*Session, error) {
 	s, err := h.open(ctx, log, at, &loop.State{})
 	if err != nil {
 		return nil, errors.Join(err, h.Sessions().Remove(ctx, log.ID()))
@@ -106,7 +105,7 @@ func (h *Host) Child(ctx context.Context, parent, name, root string) (*Session, 
 		return nil, err
 	}
 	if isNew {
-		return h.openNew(ctx, log, Place{Root: root, New: true, Parent: parent})
+		return h.openNew(ctx, log, SessionSpec{Root: root, New: true, Parent: parent})
 	}
 	return h.resume(ctx, log)
 }
@@ -150,7 +149,7 @@ func (h *Host) resume(ctx context.Context, log store.Log) (*Session, error) {
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	return h.open(ctx, log, Place{
+	return h.open(ctx, log, SessionSpec{
 		Root: state.Root, Route: state.Route, Mode: state.Mode, Limits: state.Limits, Workflow: state.Steps[event.Workflow].Title,
 		Corpus: state.Corpus, Folders: state.Folders,
 	}, state)
@@ -212,7 +211,7 @@ func (h *Host) Sessions() store.Store {
 }
 
 // open makes the agent of a session and opens the session with it. If that fails, nothing stays open.
-func (h *Host) open(ctx context.Context, log store.Log, at Place, state *loop.State) (*Session, error) {
+func (h *Host) open(ctx context.Context, log store.Log, at SessionSpec, state *loop.State) (*Session, error) {
 	at.ID, at.Blobs = log.ID(), log.Blobs()
 	agent, err := h.agent(ctx, at)
 	if err != nil {
@@ -232,7 +231,7 @@ func (h *Host) open(ctx context.Context, log store.Log, at Place, state *loop.St
 	return s, nil
 }
 
-func (h *Host) agent(ctx context.Context, at Place) (a *Agent, err error) {
+func (h *Host) agent(ctx context.Context, at SessionSpec) (a *Agent, err error) {
 	defer fault.Recover("Host.Agent", nil, &err)
 	return h.Agent(ctx, at)
 }

@@ -27,7 +27,7 @@ type questions struct {
 	inProgress int                     // how many waiting calls are being asked about
 	lastAnswer uint64                  // number of the last event that answers a question or interrupts the run
 	detached   bool                    // the front end has gone away
-	rerun      bool                    // Conductor.Again was called
+	rerun      bool                    // Conductor.Rerun was called
 	err        error                   // why no more questions can be asked
 }
 

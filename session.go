@@ -35,9 +35,9 @@ var (
 	ErrBusy = drive.ErrBusy
 	// ErrWorkflow means that a workflow drives the session, so a model can't continue it.
 	ErrWorkflow = errors.New("the session is a workflow: it takes no messages, can't be compacted or rewound, and only continues as it began")
-	// ErrUnheard means that a rewind would drop a message that no run has picked up yet, or one that arrived during the
+	// ErrUnreadMessage means that a rewind would drop a message that no run has picked up yet, or one that arrived during the
 	// rewind.
-	ErrUnheard = drive.ErrUnstartedInput
+	ErrUnreadMessage = drive.ErrUnstartedInput
 )
 
 // DrivenError means that another process drives the session, so this one can't run it. [Session.Send] still works: the
@@ -106,7 +106,7 @@ func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event
 					return
 				}
 				if r, raised := e.Body.(event.Raised); raised {
-					if err := s.approveRaised(ctx, Asked(Question{Raised: r, Seq: e.Seq})); err != nil {
+					if err := s.approveRaised(ctx, PendingOf(Question{Raised: r, Seq: e.Seq})); err != nil {
 						yield(event.Event{}, err)
 						return
 					}
@@ -128,7 +128,7 @@ func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event
 func (s *Session) approve(ctx context.Context, questions []Pending) (decisions []event.Body, err error) {
 	defer fault.Recover("Agent.Approve", nil, &err)
 	for _, p := range questions {
-		if p.Asks {
+		if p.IsQuestion {
 			continue
 		}
 		allow, err := s.agent.Approve(ctx, p)
@@ -143,7 +143,7 @@ func (s *Session) approve(ctx context.Context, questions []Pending) (decisions [
 // approveRaised sends the decision on a question of a subagent, or of a running call. It declines a question that needs
 // an answer in words, because the call would wait forever.
 func (s *Session) approveRaised(ctx context.Context, p Pending) error {
-	if p.Asks {
+	if p.IsQuestion {
 		return s.Send(ctx, p.Answer(event.Decided{By: "Agent.Approve", Reason: "only yes and no can be answered here"}))
 	}
 	decisions, err := s.approve(ctx, []Pending{p})
@@ -324,7 +324,7 @@ type Restore func(ctx context.Context, done *event.Restored) (*event.Restored, e
 // are.
 //
 // Rewind holds the lease. While a run is in progress, in this process or another, it fails and restores nothing. If a
-// message waits that no run has picked up yet, it returns ErrUnheard. If such a message comes during the restore, it
+// message waits that no run has picked up yet, it returns ErrUnreadMessage. If such a message comes during the restore, it
 // also undoes the restore. Nothing is removed from the log, so rewinding to the event before the event.Rewound undoes
 // the rewind.
 func (s *Session) Rewind(ctx context.Context, to uint64, restore Restore) error {

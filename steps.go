@@ -413,24 +413,24 @@ func (st *Steps) Untrusted() bool {
 // Step is the state of a step: its start and event number, its end if it has ended, and whether its process died.
 type Step = loop.Step
 
-// Begun returns the step with this id. If the session has none, the Step field of the result is empty.
-func (st *Steps) Begun(id string) Step {
+// Step returns the step with this id. If the session has none, the Step field of the result is empty.
+func (st *Steps) Step(id string) Step {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.driver.State().Steps[id]
 }
 
-// Ended lists the ended steps that are part of parent, in the order of the log. It is for programs that depend on which
+// EndedSteps lists the ended steps that are part of parent, in the order of the log. It is for programs that depend on which
 // step ends first: another process that continues the program gets the same order.
-func (st *Steps) Ended(parent string) (ids []string, err error) {
+func (st *Steps) EndedSteps(parent string) (ids []string, err error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	err = st.order.catchUp(st.ctx, st.driver.Log())
 	return st.order.ended[parent], err
 }
 
-// Since returns when a step first began.
-func (st *Steps) Since(id string) (time.Time, error) {
+// StartTime returns when a step first began.
+func (st *Steps) StartTime(id string) (time.Time, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	err := st.order.catchUp(st.ctx, st.driver.Log())

@@ -74,10 +74,10 @@ func (w *Watch) fold(ctx context.Context) error {
 // ID returns the session's id.
 func (w *Watch) ID() string { return w.log.ID() }
 
-// Began returns the number of the event before the run that was in progress when the Watch was opened, or before
+// RunStart returns the number of the event before the run that was in progress when the Watch was opened, or before
 // the last run if none was. Pass it to Events to see that run. If the run was compacted since it began, it is the
 // position of the last compaction.
-func (w *Watch) Began() uint64 { return w.began }
+func (w *Watch) RunStart() uint64 { return w.began }
 
 // Events yields the stored events with a sequence number above after, and then new ones until ctx ends, which is not
 // an error. It leaves out transient events. If the log can't be read any more, the error comes last.
@@ -153,8 +153,8 @@ func (w *Watch) Status() Status {
 	return st
 }
 
-// End returns the number of the last event in the log, which Events may not have yielded yet.
-func (w *Watch) End(ctx context.Context) (uint64, error) {
+// LastSeq returns the number of the last event in the log, which Events may not have yielded yet.
+func (w *Watch) LastSeq(ctx context.Context) (uint64, error) {
 	end := w.Status().Seq
 	for e, err := range w.log.Read(ctx, end) {
 		if err != nil {

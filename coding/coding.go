@@ -116,7 +116,7 @@ type Options struct {
 //
 // All sessions of the host work in the workspace: New with another folder fails, and so does Open of a session
 // with another workspace. The host's field Agent makes the agent of one session. It may be called with an
-// [inspan.Place] whose only set field is New. The session that is opened with the agent owns it, and closing
+// [inspan.SessionSpec] whose only set field is New. The session that is opened with the agent owns it, and closing
 // the session ends what the agent has started.
 func Agent(o Options) (*inspan.Host, error) {
 	a, root, err := o.open()
@@ -150,9 +150,9 @@ func Env(o Options) (tool.Env, error) {
 }
 
 // within limits a host to one workspace.
-func within(root string, agent func(context.Context, inspan.Place) (*inspan.Agent, error)) func(context.Context,
-	inspan.Place) (*inspan.Agent, error) {
-	return func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+func within(root string, agent func(context.Context, inspan.SessionSpec) (*inspan.Agent, error)) func(context.Context,
+	inspan.SessionSpec) (*inspan.Agent, error) {
+	return func(ctx context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 		if at.Root == "" {
 			at.Root = root
 		}

@@ -109,7 +109,7 @@ func run(t *testing.T, s *inspan.Session, allow bool, text string) string {
 	var results []string
 	c := inspan.Conductor{
 		Session: s,
-		See: func(e event.Event) error {
+		OnEvent: func(e event.Event) error {
 			if b, ok := e.Body.(event.Ended); ok {
 				results = append(results, string(b.Outcome)+": "+b.Parts.Text())
 			}
@@ -154,7 +154,7 @@ func TestApproval(t *testing.T) {
 // TestAnswerNamesWhatWaits is the agent without sessions on disk.
 func TestAnswerNamesWhatWaits(t *testing.T) {
 	host, _ := kit(t)
-	agent, err := host.Agent(t.Context(), inspan.Place{New: true})
+	agent, err := host.Agent(t.Context(), inspan.SessionSpec{New: true})
 	if err != nil {
 		t.Fatal(err)
 	}

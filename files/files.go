@@ -222,7 +222,7 @@ func (m *Memory) change(rel string, c tool.Change) error {
 	was, err := m.read(rel)
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
-	case c.If == tool.NoFile && !missing, c.If != "" && c.If != tool.NoFile && (err != nil || tool.Digest(was.data) != c.If):
+	case c.IfDigest == tool.NoFile && !missing, c.IfDigest != "" && c.IfDigest != tool.NoFile && (err != nil || tool.Digest(was.data) != c.IfDigest):
 		return tool.ErrChanged
 	case c.Remove && missing:
 		return fs.ErrNotExist

@@ -100,7 +100,7 @@ func logLose(t *testing.T, logs Logs, a, b event.Log) {
 	if err := other.Lease(t.Context()); err == nil {
 		t.Fatal("a second lease was given")
 	}
-	logs.Lose(t, a)
+	logs.LoseLease(t, a)
 	if err := other.Lease(t.Context()); err != nil {
 		t.Fatalf("lease of what nobody holds: %v", err)
 	}
@@ -246,12 +246,12 @@ func logAmbiguous(t *testing.T, logs Logs, a event.Log) {
 
 // logFull fills the storage.
 func logFull(t *testing.T, logs Logs, l event.Log) {
-	if logs.Fill == nil {
+	if logs.FillStorage == nil {
 		t.Skip("its storage can't be filled")
 	}
 	logAs(t, l, 1, 0, claimed(1, "a"), note("x"))
 	want := logRead(t, l, 0)
-	empty := logs.Fill(t, l)
+	empty := logs.FillStorage(t, l)
 	if _, err := l.Append(t.Context(), logSay(1)); err == nil {
 		t.Error("an input was stored where nothing can be")
 	}

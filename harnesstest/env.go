@@ -294,13 +294,13 @@ func testChangeIf(t *testing.T, w *world) {
 		ok     bool
 		after  string
 	}{
-		{tool.Change{If: digest("")}, false, ""},
-		{tool.Change{If: tool.NoFile, Data: []byte("1")}, true, "1"},
-		{tool.Change{If: tool.NoFile, Data: []byte("2")}, false, "1"},
-		{tool.Change{If: digest("x"), Data: []byte("2")}, false, "1"},
-		{tool.Change{If: digest("1"), Data: []byte("2")}, true, "2"},
-		{tool.Change{If: digest("1"), Remove: true}, false, "2"},
-		{tool.Change{If: digest("2"), Remove: true}, true, ""},
+		{tool.Change{IfDigest: digest("")}, false, ""},
+		{tool.Change{IfDigest: tool.NoFile, Data: []byte("1")}, true, "1"},
+		{tool.Change{IfDigest: tool.NoFile, Data: []byte("2")}, false, "1"},
+		{tool.Change{IfDigest: digest("x"), Data: []byte("2")}, false, "1"},
+		{tool.Change{IfDigest: digest("1"), Data: []byte("2")}, true, "2"},
+		{tool.Change{IfDigest: digest("1"), Remove: true}, false, "2"},
+		{tool.Change{IfDigest: digest("2"), Remove: true}, true, ""},
 	}
 	for i, step := range steps {
 		step.change.Path = path
@@ -328,7 +328,7 @@ func testChangeOnce(t *testing.T, w *world) {
 		var wait sync.WaitGroup
 		for i := range errs {
 			wait.Go(func() {
-				errs[i] = w.Files.Change(t.Context(), tool.Change{Path: w.path("f"), Data: []byte{byte('0' + i)}, If: cond})
+				errs[i] = w.Files.Change(t.Context(), tool.Change{Path: w.path("f"), Data: []byte{byte('0' + i)}, IfDigest: cond})
 			})
 		}
 		wait.Wait()

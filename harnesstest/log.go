@@ -24,23 +24,23 @@ type Logs struct {
 	// Open returns a new, empty log that accepts events of every kind: it holds the lease if it is an
 	// [event.Leaser]. It registers its own cleanup with t.
 	Open func(t *testing.T) event.Log
-	// Again opens a log of Open once more, without the lease, as another process would. Nil means a log can only be
+	// Reopen opens a log of Open once more, without the lease, as another process would. Nil means a log can only be
 	// opened once.
-	Again func(t *testing.T, l event.Log) event.Log
-	// Lose makes another process believe that the lease of the log is free, which the log does not learn. Not
+	Reopen func(t *testing.T, l event.Log) event.Log
+	// LoseLease makes another process believe that the lease of the log is free, which the log does not learn. Not
 	// needed without [event.Leaser].
-	Lose func(t *testing.T, l event.Log)
-	// Fill makes the storage of the log full, until the returned function is called. Nil means not possible.
-	Fill func(t *testing.T, l event.Log) (empty func())
+	LoseLease func(t *testing.T, l event.Log)
+	// FillStorage makes the storage of the log full, until the returned function is called. Nil means not possible.
+	FillStorage func(t *testing.T, l event.Log) (empty func())
 	// Replace replaces the stored data of the log, as when a copy is restored. Nil means not possible.
 	Replace func(t *testing.T, l event.Log)
 }
 
 func (logs Logs) again(t *testing.T, l event.Log) event.Log {
-	if logs.Again == nil {
+	if logs.Reopen == nil {
 		return l
 	}
-	return logs.Again(t, l)
+	return logs.Reopen(t, l)
 }
 
 // TestLog proves that an implementation keeps the contract of [event.Log],

@@ -23,12 +23,12 @@ import (
 type Stores struct {
 	// Open returns a new store without sessions. It registers its own cleanup with t.
 	Open func(t *testing.T) store.Store
-	// Again opens the same store once more, as another process would. Nil means not possible.
-	Again func(t *testing.T, s store.Store) store.Store
-	// Lose, Fill and Replace are as in [Logs], for the log of a session.
-	Lose    func(t *testing.T, s store.Store, l store.Log)
-	Fill    func(t *testing.T, s store.Store, l store.Log) (empty func())
-	Replace func(t *testing.T, s store.Store, l store.Log)
+	// Reopen opens the same store once more, as another process would. Nil means not possible.
+	Reopen func(t *testing.T, s store.Store) store.Store
+	// LoseLease, FillStorage and Replace are as in [Logs], for the log of a session.
+	LoseLease   func(t *testing.T, s store.Store, l store.Log)
+	FillStorage func(t *testing.T, s store.Store, l store.Log) (empty func())
+	Replace     func(t *testing.T, s store.Store, l store.Log)
 }
 
 // house is a store under test.
@@ -68,10 +68,10 @@ func TestStore(t *testing.T, stores Stores) {
 
 // again returns the store as another process sees it, the same one if that is not possible.
 func (h house) again(t *testing.T) store.Store {
-	if h.Again == nil {
+	if h.Reopen == nil {
 		return h.store
 	}
-	return h.Again(t, h.store)
+	return h.Reopen(t, h.store)
 }
 
 // create makes a session into which events of every kind can be written.
@@ -109,14 +109,14 @@ func (h house) open(t *testing.T, id string) store.Log {
 
 func storeLog(t *testing.T, h house) {
 	logs := Logs{
-		Open:  func(t *testing.T) event.Log { return h.create(t) },
-		Again: func(t *testing.T, l event.Log) event.Log { return h.open(t, l.(store.Log).ID()) },
+		Open:   func(t *testing.T) event.Log { return h.create(t) },
+		Reopen: func(t *testing.T, l event.Log) event.Log { return h.open(t, l.(store.Log).ID()) },
 	}
-	if h.Lose != nil {
-		logs.Lose = func(t *testing.T, l event.Log) { h.Lose(t, h.store, l.(store.Log)) }
+	if h.LoseLease != nil {
+		logs.LoseLease = func(t *testing.T, l event.Log) { h.LoseLease(t, h.store, l.(store.Log)) }
 	}
-	if h.Fill != nil {
-		logs.Fill = func(t *testing.T, l event.Log) func() { return h.Fill(t, h.store, l.(store.Log)) }
+	if h.FillStorage != nil {
+		logs.FillStorage = func(t *testing.T, l event.Log) func() { return h.FillStorage(t, h.store, l.(store.Log)) }
 	}
 	if h.Replace != nil {
 		logs.Replace = func(t *testing.T, l event.Log) { h.Replace(t, h.store, l.(store.Log)) }

@@ -34,7 +34,7 @@ func storeMove(t *testing.T, h house) {
 		t.Fatal(err)
 	}
 	there := h.Open(t)
-	if _, err := store.Copy(ctx, h.again(t), there, first.ID()); !errors.Is(err, store.ErrBusy) && h.Again != nil {
+	if _, err := store.Copy(ctx, h.again(t), there, first.ID()); !errors.Is(err, store.ErrBusy) && h.Reopen != nil {
 		t.Errorf("a session that is driven was copied: %v", err)
 	}
 	if err := errors.Join(first.Close(), child.Close()); err != nil {

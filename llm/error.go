@@ -36,42 +36,6 @@ const (
 	KindCancelled   Kind = "cancelled"         // the caller's context ended
 )
 
-// Policy is the reaction to a kind of failure.
-type Policy string
-
-// Policies.
-const (
-	PolicyRetry     Policy = "retry"     // send it again, after RetryAfter or a growing pause
-	PolicyAwait     Policy = "await"     // the same, though it may take hours: go elsewhere, or wait if nobody minds
-	PolicyRenew     Policy = "renew"     // send it again with fresh credentials, once
-	PolicyHeal      Policy = "heal"      // send the conversation in a simpler form
-	PolicyShrink    Policy = "shrink"    // send it with less in it: images first
-	PolicyCompact   Policy = "compact"   // shorten the conversation, or take a model with a larger window
-	PolicyElsewhere Policy = "elsewhere" // another model may answer; this one won't
-	PolicyStop      Policy = "stop"      // nothing helps
-)
-
-// Policy returns the reaction to a failure of the kind. No other code decides on it.
-func (k Kind) Policy() Policy {
-	switch k {
-	case KindTransient, KindRateLimited, KindOverloaded, KindTimeout, KindStreamCut:
-		return PolicyRetry
-	case KindQuota:
-		return PolicyAwait
-	case KindAuthExpired:
-		return PolicyRenew
-	case KindHistory:
-		return PolicyHeal
-	case KindTooLarge:
-		return PolicyShrink
-	case KindWindow:
-		return PolicyCompact
-	case KindAuth, KindBilling, KindNoModel, KindNoReply, KindNoTools:
-		return PolicyElsewhere
-	}
-	return PolicyStop // KindRefused, KindInvalid, KindBudget, KindPanic, KindCancelled
-}
-
 // Error is a failed model call.
 type Error struct {
 	Kind       Kind

@@ -12,7 +12,8 @@
 //
 // [Model] stays as it is. Structs get new fields whose zero value changes nothing. Kinds of errors, stops and parts
 // get new values, so a switch over them needs a default; a [Part] of a later version is read as [Unknown]. The JSON
-// of messages is the format of session logs, and stays readable forever.
+// of messages is the format of session logs, and stays readable forever. The adapters below this package follow the
+// wires of their vendors; they are configured by [Endpoint] alone, and so share its promises.
 package llm
 
 import (

@@ -9,7 +9,7 @@ import (
 
 func TestMemory(t *testing.T) {
 	harnesstest.TestStore(t, harnesstest.Stores{
-		Open: func(*testing.T) store.Store { return &store.Memory{} },
-		Lose: func(_ *testing.T, s store.Store, l store.Log) { s.(*store.Memory).Lose(l.ID()) },
+		Open:      func(*testing.T) store.Store { return &store.Memory{} },
+		LoseLease: func(_ *testing.T, s store.Store, l store.Log) { s.(*store.Memory).Lose(l.ID()) },
 	})
 }

@@ -93,7 +93,7 @@ func (t Tool) CheckSchema() error {
 	return err
 }
 
-// mended applies Mend to arguments.
+// mended applies Normalize to arguments.
 func (t Tool) mended(s *jsonschema.Schema, v any) any {
 	if w, ok := coerce(v, []string{"object"}); ok {
 		v = w
@@ -103,8 +103,8 @@ func (t Tool) mended(s *jsonschema.Schema, v any) any {
 		return v
 	}
 	m = unwrapped(s, m)
-	if t.Mend != nil {
-		t.Mend(m)
+	if t.Normalize != nil {
+		t.Normalize(m)
 	}
 	return m
 }
@@ -143,7 +143,7 @@ func unwrapped(s *jsonschema.Schema, m map[string]any) map[string]any {
 // complain returns the error for the model, in terms of the schema that the model saw, unless the arguments
 // were written for the other one. It stops after five problems: a longer list does not help.
 func (t Tool) complain(c *compiled, args json.RawMessage, problems []string) error {
-	if form, err := (Tool{Schema: t.Form}).compile(); t.Form != nil && err == nil {
+	if form, err := (Tool{Schema: t.ModelSchema}).compile(); t.ModelSchema != nil && err == nil {
 		var given map[string]any
 		_ = json.Unmarshal(args, &given) // what is no object is of neither form
 		f := fitter{root: form.schema, lenient: t.Lenient}

@@ -35,8 +35,8 @@ type Env struct {
 	Temporary func(path string, boxed bool) bool
 }
 
-// Own reports whether a write to a path goes to the session's folder for temporary files; see Temporary.
-func (e Env) Own(path string, boxed bool) bool {
+// IsTemporary reports whether a write to a path goes to the session's folder for temporary files; see Temporary.
+func (e Env) IsTemporary(path string, boxed bool) bool {
 	return e.Temporary != nil && e.Temporary(path, boxed)
 }
 
@@ -146,8 +146,8 @@ type Pass struct {
 	Read, Write []string
 }
 
-// Some reports whether anything is open.
-func (p Pass) Some() bool { return p.All || len(p.Read)+len(p.Write) > 0 }
+// Any reports whether anything is open.
+func (p Pass) Any() bool { return p.All || len(p.Read)+len(p.Write) > 0 }
 
 // Change is one change of one file.
 type Change struct {
@@ -165,12 +165,12 @@ type Change struct {
 	Exact bool
 	// Remove deletes the file, or the directory with everything in it.
 	Remove bool
-	// If, when not empty, is the digest that the file must still have; [NoFile] means that it must not exist.
+	// IfDigest, when not empty, is the digest that the file must still have; [NoFile] means that it must not exist.
 	// Otherwise Change does nothing and returns [ErrChanged].
-	If string
+	IfDigest string
 }
 
-// NoFile is the Change.If of a file that must not exist yet.
+// NoFile is the Change.IfDigest of a file that must not exist yet.
 const NoFile = "none"
 
 // ErrChanged says that a file is not in the state that the caller expected.

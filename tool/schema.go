@@ -104,10 +104,10 @@ func encodeSchema(s *jsonschema.Schema) (json.RawMessage, error) {
 
 // shown returns the schema as the model sees it. An unreadable one is returned unchanged.
 func (t Tool) shown() json.RawMessage {
-	if t.Form != nil {
-		return t.Form
+	if t.ModelSchema != nil {
+		return t.ModelSchema
 	}
-	if len(t.Unshown) == 0 {
+	if len(t.HiddenFields) == 0 {
 		return t.Schema
 	}
 	c, err := t.compile()
@@ -115,7 +115,7 @@ func (t Tool) shown() json.RawMessage {
 		return t.Schema
 	}
 	s := *c.schema
-	hidden := func(name string) bool { return slices.Contains(t.Unshown, name) }
+	hidden := func(name string) bool { return slices.Contains(t.HiddenFields, name) }
 	s.Properties, s.PropertyOrder = maps.Clone(s.Properties), slices.DeleteFunc(slices.Clone(s.PropertyOrder), hidden)
 	maps.DeleteFunc(s.Properties, func(name string, _ *jsonschema.Schema) bool { return hidden(name) })
 	text, err := encodeSchema(&s)

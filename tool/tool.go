@@ -33,34 +33,34 @@ type Tool struct {
 	// Schema is the JSON Schema of the arguments, always of type object.
 	Schema json.RawMessage
 
-	// Sum is the digest of the code that Run runs, if that code is not part of the program that embeds the agent.
+	// CodeDigest is the digest of the code that Run runs, if that code is not part of the program that embeds the agent.
 	// The log has it for each call, so that statistics of one version are not counted for a later one of the same
 	// name. Empty means there is none.
-	Sum string
+	CodeDigest string
 
 	// Lenient leaves out fields of a call that Schema does not know, unless their names look like a slip of a
 	// known one. Without it, unknown fields are errors where the schema allows none. Meant for tools that only
 	// read.
 	Lenient bool
-	// Unshown are fields of Schema that requests don't describe to the model: they are rare, or can't work in
+	// HiddenFields are fields of Schema that requests don't describe to the model: they are rare, or can't work in
 	// this environment. A call may still have them.
-	Unshown []string
+	HiddenFields []string
 
 	// Vendor is the vendor's own type for the tool, see [llm.ToolSpec]; empty means there is none.
 	Vendor string
 
-	// Form is the schema that the model sees instead of Schema, if not nil: a form that is easier to write.
-	// Arguments that fit it must fit Schema after Mend.
-	Form json.RawMessage
+	// ModelSchema is the schema that the model sees instead of Schema, if not nil: a form that is easier to write.
+	// Arguments that fit it must fit Schema after Normalize.
+	ModelSchema json.RawMessage
 
-	// Mend converts arguments written in the style of other tool sets to the form of Schema, if not nil. It
+	// Normalize converts arguments written in the style of other tool sets to the form of Schema, if not nil. It
 	// gets the fields as written, before they are checked, changes them in place, and leaves alone those it
-	// does not understand. Numbers are [json.Number]. Mending twice must change nothing.
-	Mend func(args map[string]any)
+	// does not understand. Numbers are [json.Number]. A second conversion must change nothing.
+	Normalize func(args map[string]any)
 
 	// Effects derives the effects of this call from its arguments, before it is judged. It may resolve paths but
 	// must change nothing. Nil, like an error, means that the call could do anything: [External]. If the error
-	// wraps [ErrInvalid], or if Effects, Mend or Resolve panics, the call fails without asking anyone.
+	// wraps [ErrInvalid], or if Effects, Normalize or Resolve panics, the call fails without asking anyone.
 	Effects func(ctx context.Context, c *Call) ([]Effect, error)
 
 	// Preview shows a person the change that the call would make, such as a diff. Nil or an error means that the
@@ -90,7 +90,7 @@ type Tool struct {
 	// If the program ends while Run runs, or if all that it waits for is a person's decision, inspan calls Run
 	// again later from its beginning, and Do returns the recorded results. So Run must make the same calls when
 	// it gets the same results: it may decide only by its arguments and by results of its calls. A run that
-	// leaves out a call of the first run fails with [ErrDiverged], unless that call was one requested ahead.
+	// leaves out a call of the first run fails, unless that call was one requested ahead.
 	Calls bool
 
 	// AsksAhead says that a tool with Calls can request several approvals at once: [Call.Do] returns [ErrHeld] for
@@ -146,11 +146,11 @@ func (s Seen) Digest(path string) (digest string, ok bool) {
 
 // A Call is one call of a tool, with access to everything it may touch.
 type Call struct {
-	ID   string
-	Key  string // the same for every try of the call, and for no other call: an idempotency key
-	Name string
-	As   string          // the name the model wrote, where that tool stands for this one; else empty
-	Args json.RawMessage // one JSON object, repaired, coerced and valid for the schema
+	ID       string
+	Key      string // the same for every try of the call, and for no other call: an idempotency key
+	Name     string
+	CalledAs string          // the name the model wrote, where that tool stands for this one; else empty
+	Args     json.RawMessage // one JSON object, repaired, coerced and valid for the schema
 	// Parent is the id of the call that made this one with Do. Empty means the model made it.
 	Parent string
 
@@ -164,8 +164,8 @@ type Call struct {
 	Cwd         string // directory relative paths start from; absolute
 	Mode        Mode   // of the session
 	Task        string // what was asked for, the last words last; empty if nothing was
-	// Led says that the task was given by the agent that the session works for, not by a person.
-	Led bool
+	// FromLead says that the task was given by the agent that the session works for, not by a person.
+	FromLead bool
 	// Answer is the person's answer to a call with the effect [Question].
 	Answer string
 	Seen   Seen   // files that the session has read or written, as it was when the call began
@@ -190,7 +190,7 @@ type Call struct {
 	// that conflict, the one requested first runs first.
 	Start func(ctx context.Context, name string, args json.RawMessage) (wait func() (Result, error))
 	// Waiting says that the tool will request no other call until one of the calls it waits for has ended. A
-	// repeated run that has left out a call then ends at once with [ErrDiverged], instead of waiting for later
+	// repeated run that has left out a call then fails at once, instead of waiting for later
 	// calls. Calling it is optional.
 	Waiting func()
 	// Time is when the call was made, the same for every try. Set only for a tool with Calls.
@@ -212,9 +212,9 @@ type Result struct {
 	// Show is markdown for the person, who sees it in full; the model does not get it. Images in it are PNGs as
 	// data URLs.
 	Show string
-	// Ways are command-line flags that would let later sessions do what the sandbox refused this call, such as
+	// AllowFlags are command-line flags that would let later sessions do what the sandbox refused this call, such as
 	// "--add-dir /data".
-	Ways []string
+	AllowFlags []string
 	// Fetched counts the requests of the call to package registries, by host.
 	Fetched map[string]int
 	// Cost is the amount that the call has spent, such as on a model that it asked, in US dollars. It counts toward
@@ -226,17 +226,17 @@ type Result struct {
 	// Lasting names information in Parts that the model needs for longer, such as "skill review": compaction keeps
 	// the text until a later result has the same name. Empty means no such information.
 	Lasting string
-	// Job is the background job that the call has started, or nil. Left says that other processes are still
+	// Job is the background job that the call has started, or nil. LeftProcesses says that other processes are still
 	// running.
-	Job  *Job
-	Left bool
+	Job           *Job
+	LeftProcesses bool
 	// EndedJobs are the ids of jobs whose end Parts report.
 	EndedJobs []string
 	// Store adds values to those that later calls of the session find in Call.Store. A null deletes a value.
 	Store map[string]json.RawMessage
-	// Nth is the position of a result of Call.Do in the log's order. Results of parallel calls arrive in any
+	// Position is the position of a result of Call.Do in the log's order. Results of parallel calls arrive in any
 	// order; a tool that decides by order must use this one.
-	Nth int
+	Position int
 	// Proposal is a tool that the model has written and that the session has from now on. Nil means none.
 	Proposal *Proposal
 }
@@ -249,10 +249,10 @@ type Proposal struct {
 
 // Job is a background job: a command that continues after its call has ended.
 type Job struct {
-	ID      string `json:"id"` // unique among the jobs of a session that run
-	Command string `json:"command"`
-	Keep    bool   `json:"keep,omitempty"` // it is to outlive the session
-	Late    bool   `json:"late,omitempty"` // its time was over: it was not started to go on in the background
+	ID       string `json:"id"` // unique among the jobs of a session that run
+	Command  string `json:"command"`
+	Keep     bool   `json:"keep,omitempty"` // it is to outlive the session
+	TimedOut bool   `json:"late,omitempty"` // it continues in the background because its time was up
 }
 
 // JobEnd describes how a job ended.
@@ -299,7 +299,7 @@ type File struct {
 	Digest  string `json:"digest,omitempty"`  // of the content, see [Digest]; empty: the file is gone
 	Written bool   `json:"written,omitempty"` // changed by the call, not only read
 	Diff    string `json:"diff,omitempty"`    // unified diff of a change, for people; may be empty
-	Partly  bool   `json:"partly,omitempty"`  // the session has not seen all of it
+	Partial bool   `json:"partly,omitempty"`  // the session has not seen all of it
 }
 
 // Effect is one thing a call would do to the world.
@@ -312,16 +312,16 @@ type Effect struct {
 	Text string     `json:"text,omitempty"` // command for Execute and Keep, host for Network ("" or "*": any), what it is for External
 	// Class is the result of the proof about an Execute.
 	Class Class `json:"class,omitempty"`
-	// Asked says that the call requests the Network host in an argument of its own, so no rule for the words of
+	// FromArgument says that the call requests the Network host in an argument of its own, so no rule for the words of
 	// a command covers it.
-	Asked bool `json:"asked,omitempty"`
-	// Own says that a Write goes to the session's own folder for temporary files, not to the machine's. The
+	FromArgument bool `json:"asked,omitempty"`
+	// Temporary says that a Write goes to the session's own folder for temporary files, not to the machine's. The
 	// policy sets it.
-	Own bool `json:"own,omitempty"`
-	// Gives says that an External only sends: nothing comes back, so it does not make the session untrusted.
-	Gives bool `json:"gives,omitempty"`
+	Temporary bool `json:"own,omitempty"`
+	// SendsOnly says that an External only sends: nothing comes back, so it does not make the session untrusted.
+	SendsOnly bool `json:"gives,omitempty"`
 	// Dir is where an Execute starts if not in the workspace. Vars are the variables that earlier commands have
-	// exported to it, as written by [Exported]. If a person was asked, or if it runs outside of the sandbox or
+	// exported to it, one NAME=value or NAME per line. If a person was asked, or if it runs outside of the sandbox or
 	// reaches hosts, it gets exactly these variables.
 	Dir  string `json:"dir,omitempty"`
 	Vars string `json:"vars,omitempty"`

@@ -110,7 +110,7 @@ func TestTypedArguments(t *testing.T) {
 func TestUnshown(t *testing.T) {
 	tl := newTool[sampleArgs]("sample")
 	all := string(tl.Spec().Schema)
-	tl.Unshown = []string{"limit", "no such"}
+	tl.HiddenFields = []string{"limit", "no such"}
 	few := string(tl.Spec().Schema)
 	if strings.Contains(few, `"limit"`) || !strings.Contains(few, `"path"`) || !json.Valid([]byte(few)) || len(few) >= len(all) {
 		t.Error(few)
@@ -118,11 +118,11 @@ func TestUnshown(t *testing.T) {
 	if got, err := tl.Check(json.RawMessage(`{"path":"p","edits":[],"limit":1}`)); err != nil || !strings.Contains(string(got), `"limit":1`) {
 		t.Errorf("%s, %v", got, err)
 	}
-	tl.Unshown = nil
+	tl.HiddenFields = nil
 	if string(tl.Spec().Schema) != all {
 		t.Error("the schema was changed")
 	}
-	broken := tool.Tool{Name: "t", Schema: json.RawMessage(`{"$ref":"#"}`), Unshown: []string{"x"}}
+	broken := tool.Tool{Name: "t", Schema: json.RawMessage(`{"$ref":"#"}`), HiddenFields: []string{"x"}}
 	if got := string(broken.Spec().Schema); got != `{"type":"object","properties":{}}` {
 		t.Errorf("a schema that can't be read: %s", got)
 	}
@@ -134,7 +134,7 @@ func TestMend(t *testing.T) {
 		X int `json:"x"`
 	}]("t")
 	var saw []string
-	tl.Mend = func(args map[string]any) {
+	tl.Normalize = func(args map[string]any) {
 		for name := range args {
 			saw = append(saw, name)
 		}
@@ -183,9 +183,9 @@ func TestComplaints(t *testing.T) {
 // TestForm checks that the model gets the form of a tool, even in errors about a call, and that Schema decides.
 func TestForm(t *testing.T) {
 	tl := tool.Tool{
-		Name:   "t",
-		Schema: json.RawMessage(`{"type":"object","properties":{"list":{"type":"array","items":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}}},"required":["list"],"additionalProperties":false}`),
-		Form:   json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`),
+		Name:        "t",
+		Schema:      json.RawMessage(`{"type":"object","properties":{"list":{"type":"array","items":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}}},"required":["list"],"additionalProperties":false}`),
+		ModelSchema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`),
 	}
 	if spec := string(tl.Spec().Schema); strings.Contains(spec, "list") || !strings.Contains(spec, `"a"`) {
 		t.Error(spec)

@@ -53,7 +53,7 @@ func (p piecework) commandInput() commandInput {
 func (p piecework) command(ctx context.Context) (any, end) {
 	in := p.commandInput()
 	again := p.Again || p.Retry.Times > 0
-	if was := p.steps.Begun(p.id); was.Lost && was.Ended == nil && !again {
+	if was := p.steps.Step(p.id); was.Lost && was.Ended == nil && !again {
 		yes, err := p.onceMore(ctx, "command", in.Run, fmt.Sprint(was.Seq))
 		if err != nil {
 			p.leave(err)

@@ -283,7 +283,7 @@ func interrupted(t *testing.T, log event.Log, w *workflow.Workflow, o workflow.O
 	if s.Status().Workflow != "" {
 		inputs = []event.Body{event.Said{}}
 	}
-	c.See = func(e event.Event) error {
+	c.OnEvent = func(e event.Event) error {
 		if b, ok := e.Body.(event.StepStarted); ok && b.Step == "a" {
 			c.Interrupt(event.Cancelled{By: "test"})
 		}

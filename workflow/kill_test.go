@@ -32,7 +32,7 @@ func killed(t *testing.T, log event.Log, w *workflow.Workflow, o workflow.Option
 	c := inspan.Conductor{Session: s, Ask: func(_ context.Context, p inspan.Pending) (event.Body, error) {
 		return event.Decided{Call: p.Call.ID, Question: p.Question, Allow: true, Answer: answer(p)}, nil
 	}}
-	c.See = func(event.Event) error {
+	c.OnEvent = func(event.Event) error {
 		if nth--; nth == 0 {
 			kill()
 		}

@@ -72,16 +72,13 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Source finds the file of a workflow by its name.
-type Source func(name string) (file string, data []byte, err error)
-
 // Parse reads a workflow from a YAML file or a script (.js) and checks it, together with all workflows that it
-// uses. It gets those from find; nil means there are none. The error is [Problems].
+// uses. Find returns the file of a workflow by its name; nil means there are none. The error is [Problems].
 //
 // If there are problems, the returned workflow has the readable parts, for [Workflow.Resolve]; it can't run.
 //
 // Reading an untrusted file is safe: nothing in it runs, and time and memory are bounded.
-func Parse(file string, data []byte, find Source) (*Workflow, error) {
+func Parse(file string, data []byte, find func(name string) (file string, data []byte, err error)) (*Workflow, error) {
 	return (&inclusion{find, mostUses}).parse(file, data, nil)
 }
 

@@ -58,7 +58,7 @@ func (p piecework) record(ctx context.Context, input any, again bool, do func(co
 
 // work is record for a step that needs a work slot. It begins nothing while all work is paused.
 func (p piecework) work(ctx context.Context, input any, again bool, do func(context.Context) (event.StepEnded, error)) (any, end) {
-	if p.steps.Begun(p.id).Ended == nil { // else there is nothing to do
+	if p.steps.Step(p.id).Ended == nil { // else there is nothing to do
 		select {
 		case p.slots <- struct{}{}:
 			defer func() { <-p.slots }()

@@ -105,7 +105,7 @@ func asks(steps []Step) bool {
 // [inspan.ErrOpenStep] says that the run can be continued later; any other error is why it failed. Even then
 // the returned values are those that exist.
 func (w *Workflow) Run(ctx context.Context, steps *inspan.Steps, inputs map[string]any, o Options) (map[string]any, error) {
-	first := steps.Begun(event.Workflow)
+	first := steps.Step(event.Workflow)
 	b := begun{w, inputs}
 	if first.Step != "" {
 		b = begun{}

@@ -91,7 +91,7 @@ func (r *run) scripted(ctx context.Context, w *Workflow, inputs map[string]any, 
 		return nil, "", err
 	}
 	s := &scripting{run: r, at: at, values: map[string]any{}, ids: map[string]int{}, places: map[string]int{}}
-	began, err := r.steps.Since(at.parent)
+	began, err := r.steps.StartTime(at.parent)
 	if err != nil {
 		return nil, "", err
 	}
@@ -185,7 +185,7 @@ func (s *scripting) answer(p piecework, value any, e end) script.Answer {
 
 // nth returns the position of a step among the script's ended steps, by the log's order.
 func (s *scripting) nth(id string) (int, error) {
-	list, err := s.steps.Ended(s.at.parent)
+	list, err := s.steps.EndedSteps(s.at.parent)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for ; s.seen < len(list); s.seen++ {

@@ -108,7 +108,7 @@ func object(properties map[string]*Schema) *Schema {
 
 // inclusion finds the workflows that steps use, directly and indirectly.
 type inclusion struct {
-	find Source
+	find func(name string) (file string, data []byte, err error)
 	left int // how many more may be found, so that files which use each other stay quick to read
 }
 

@@ -100,8 +100,8 @@ func TestStore(t *testing.T) {
 			configs[s] = c
 			return s
 		},
-		Again: func(t *testing.T, s store.Store) store.Store { return open(t, configs[s]) },
-		Lose: func(t *testing.T, s store.Store, l store.Log) {
+		Reopen: func(t *testing.T, s store.Store) store.Store { return open(t, configs[s]) },
+		LoseLease: func(t *testing.T, s store.Store, l store.Log) {
 			sql(t, configs[s], "UPDATE sessions SET held_until = clock_timestamp() - interval '1 second' WHERE id = $1", l.ID())
 		},
 		Replace: func(t *testing.T, s store.Store, l store.Log) { replace(t, configs[s], l.ID()) },

@@ -116,7 +116,7 @@ func (c conf) carried(h *inspan.Host, all *running.Carriers) func(ctx context.Co
 		return h.Open
 	}
 	made := h.Agent
-	h.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+	h.Agent = func(ctx context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 		a, err := made(ctx, at)
 		if err != nil {
 			return nil, err

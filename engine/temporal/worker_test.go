@@ -166,7 +166,7 @@ func (c conf) host(s store.Store) *inspan.Host {
 		t.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) { return effects, nil }
 		return t
 	}
-	changes := []tool.Effect{{Kind: tool.External, Text: "the ledger", Gives: true}}
+	changes := []tool.Effect{{Kind: tool.External, Text: "the ledger", SendsOnly: true}}
 	steps := func(_ context.Context, call *tool.Call, n int) error { return c.note(call, "step", n) }
 	look := func(ctx context.Context, call *tool.Call, n int) error {
 		return errors.Join(c.note(call, "look", n), c.pass(ctx, n))
@@ -184,7 +184,7 @@ func (c conf) host(s store.Store) *inspan.Host {
 	if c.Spaces != "" {
 		tools = append(tools, c.inWorkspace()...)
 	}
-	return &inspan.Host{Store: s, Dir: c.Dir, Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) {
+	return &inspan.Host{Store: s, Dir: c.Dir, Agent: func(context.Context, inspan.SessionSpec) (*inspan.Agent, error) {
 		model, err := script.Parse([]byte(c.Script))
 		return &inspan.Agent{Model: model, Tools: tools, Mode: "yolo"}, err
 	}}

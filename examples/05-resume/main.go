@@ -27,7 +27,7 @@ func main() {
 	})
 	// It has no effect, so it need not ask.
 	work.Effects = tool.NoEffects
-	host := inspan.Host{Dir: dir, Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) {
+	host := inspan.Host{Dir: dir, Agent: func(context.Context, inspan.SessionSpec) (*inspan.Agent, error) {
 		model, err := script.Parse([]byte("-- reply --\ncall: work {\"Name\":\"one\"}\n-- reply --\ncall: work {\"Name\":\"two\"}\n" +
 			"-- reply --\nBoth done.\n"))
 		return &inspan.Agent{Model: model, Tools: []tool.Tool{work}, Mode: "auto"}, err

@@ -21,7 +21,7 @@ func main() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	host := inspan.Host{Dir: dir, Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) {
+	host := inspan.Host{Dir: dir, Agent: func(context.Context, inspan.SessionSpec) (*inspan.Agent, error) {
 		return &inspan.Agent{Model: &script.Model{}}, nil // follows commands in the prompt
 	}}
 

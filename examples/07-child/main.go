@@ -31,7 +31,7 @@ func main() {
 			return tool.Text("It says: " + say(ctx, child, in.Task)), nil
 		})
 	ask.Effects = tool.NoEffects // the child's own calls are judged
-	host.Agent = func(context.Context, inspan.Place) (*inspan.Agent, error) {
+	host.Agent = func(context.Context, inspan.SessionSpec) (*inspan.Agent, error) {
 		return &inspan.Agent{Model: &script.Model{}, Tools: []tool.Tool{ask}}, nil // follows commands in the prompt
 	}
 	ctx := context.Background()

@@ -37,7 +37,7 @@ func main() {
 	}
 	ctx := context.Background()
 
-	agent, err := host.Agent(ctx, inspan.Place{New: true}) // for a session in memory
+	agent, err := host.Agent(ctx, inspan.SessionSpec{New: true}) // for a session in memory
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func main() {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	c := inspan.Conductor{Session: session, After: raise}
+	c := inspan.Conductor{Session: session, AfterRun: raise}
 	if err := c.Run(context.Background(), event.Say("What is in the folder?")); err != nil {
 		log.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func second(h *inspan.Host) {
 	defer session.Close()
 	open := session.Status().Waiting[0]
 	fmt.Println("open question:", open.Reason)
-	run := inspan.Conductor{Session: session, See: func(e event.Event) error {
+	run := inspan.Conductor{Session: session, OnEvent: func(e event.Event) error {
 		if b, ok := e.Body.(event.Replied); ok {
 			fmt.Println("model:", b.Parts.Text())
 		}

@@ -73,7 +73,7 @@ func main() {
 	defer session.Close()
 	run := inspan.Conductor{
 		Session: session,
-		See: func(e event.Event) error {
+		OnEvent: func(e event.Event) error {
 			if end, ok := e.Body.(event.StepEnded); ok {
 				fmt.Printf("%s: %s %s\n", end.Step, end.Outcome, end.Result)
 			}

@@ -192,7 +192,7 @@ func run(host *inspan.Host, root, name string) error {
 	steps := 0
 	c := inspan.Conductor{
 		Session: session,
-		See: func(e event.Event) error {
+		OnEvent: func(e event.Event) error {
 			end, ok := e.Body.(event.StepEnded)
 			if ok && end.Step == event.Workflow {
 				fmt.Printf("%s: %s after %d steps, %s\n", name, end.Outcome, steps, end.Result)

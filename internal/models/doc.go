@@ -2,6 +2,7 @@
 //
 // Begin with catalog.
 //
-//	catalog  the price book: windows, limits and prices of models
-//	heal     requests again, without the parts that a server has refused
+//	catalog   the price book: windows, limits and prices of models
+//	reaction  what to do after a failure
+//	heal      requests again, without the parts that a server has refused
 package models

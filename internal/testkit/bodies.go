@@ -81,7 +81,7 @@ func Bodies() []event.Body {
 			Show: "# s", Untrusted: true, Lasting: "l", Again: true, Cost: 0.02, Millis: 3,
 			Job: &tool.Job{ID: "1", Command: "c", Keep: true}, EndedJobs: []string{"2"}, Left: true,
 			Parent: "p", Class: fault.ErrorExit, Ways: []string{"--add-dir /x"}, Fetched: map[string]int{"pypi.org": 2},
-			Files:    []tool.File{{Path: "/w/a", Digest: "d", Written: true, Diff: "+", Partly: true}},
+			Files:    []tool.File{{Path: "/w/a", Digest: "d", Written: true, Diff: "+", Partial: true}},
 			Proposal: &tool.Proposal{Name: "n", Blob: "b"},
 		},
 		event.Added{Where: event.PlaceTail, Source: "AGENTS.md", Text: "t", Taint: event.Taint{Untrusted: true, Private: true}},

@@ -4,6 +4,8 @@
 //
 //	bedrock := llm.Endpoint{HTTP: &cloud.AWS{}, BaseURL: "https://bedrock-runtime.eu-west-1.amazonaws.com", ...}
 //	vertex := llm.Endpoint{Key: new(cloud.Google).Key, Bearer: true, ...}
+//
+// It knows only what models need. For other services of these clouds use their SDKs.
 package cloud
 
 import (

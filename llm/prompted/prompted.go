@@ -7,6 +7,9 @@
 // Requests use the form that most open models were trained on, that of Hermes and Qwen
 // (https://qwen.readthedocs.io/en/latest/framework/function_call.html). Replies are also read in the other forms
 // that models fall back to; forms.go lists them.
+//
+// Models with native tools need it only if calls sometimes appear in their text. Its request form may improve from
+// version to version.
 package prompted
 
 import (

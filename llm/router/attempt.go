@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/inspan/inspan/internal/models/reaction"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -32,7 +33,7 @@ func (a *attempt) run(ctx context.Context, req llm.Request) {
 		r := a.route(name)
 		if a.last != nil {
 			tooSmall, reserve := a.floor > 0 && r.Model.Info().Window <= a.floor, i >= len(a.decision.Use)
-			if tooSmall || reserve && a.best.Kind.Policy() == llm.PolicyRetry { // the same request may succeed a little later
+			if tooSmall || reserve && reaction.To(a.best.Kind) == reaction.Retry { // the same request may succeed a little later
 				continue
 			}
 		}
@@ -58,8 +59,8 @@ func (a *attempt) run(ctx context.Context, req llm.Request) {
 // shorter returns failed with the largest window of the working routes that were skipped because the prompt is
 // too long for them, if another route may answer after this failure.
 func (a *attempt) shorter(failed *llm.Error) *llm.Error {
-	switch failed.Kind.Policy() {
-	case llm.PolicyRetry, llm.PolicyAwait, llm.PolicyElsewhere:
+	switch reaction.To(failed.Kind) {
+	case reaction.Retry, reaction.Await, reaction.Elsewhere:
 	default:
 		return failed
 	}
@@ -118,12 +119,12 @@ func (a *attempt) goesOn(r Route, e *llm.Error) bool {
 	if a.best == nil || better(e, a.best) {
 		a.best = e
 	}
-	switch e.Kind.Policy() {
-	case llm.PolicyAwait, llm.PolicyElsewhere:
+	switch reaction.To(e.Kind) {
+	case reaction.Await, reaction.Elsewhere:
 		return true
-	case llm.PolicyRetry:
+	case reaction.Retry:
 		return unhealthy || e.Kind == llm.KindOverloaded
-	case llm.PolicyCompact:
+	case reaction.Compact:
 		a.floor = max(a.floor, info.Window, e.Limit)
 		e.Private = a.private
 		return a.floor > 0
@@ -134,12 +135,12 @@ func (a *attempt) goesOn(r Route, e *llm.Error) bool {
 // hope ranks failures by the step that may still help: sending the request again soon, sending it again some day,
 // sending it in a shorter form, nothing.
 func hope(e *llm.Error) int {
-	switch e.Kind.Policy() {
-	case llm.PolicyRetry:
+	switch reaction.To(e.Kind) {
+	case reaction.Retry:
 		return 0
-	case llm.PolicyAwait:
+	case reaction.Await:
 		return 1
-	case llm.PolicyCompact:
+	case reaction.Compact:
 		return 2
 	}
 	return 3

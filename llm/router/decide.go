@@ -13,15 +13,15 @@ import (
 // Steps of a conversation, for [Cond]. The purpose of a request outside of the conversation, such as "summary",
 // is a step too.
 const (
-	StepPrompt  = "prompt"  // the messages end with what a person said
-	StepResults = "results" // they end with results of calls
+	stepPrompt  = "prompt"  // the messages end with what a person said
+	stepResults = "results" // they end with results of calls
 )
 
 // Values of Rule in a [Decision] that no rule of the router made.
 const (
-	RuleForced  = "forced"  // a person named the route
-	RulePinned  = "pinned"  // it works on the task
-	RuleDefault = "default" // no rule matched, or there are none
+	ruleForced  = "forced"  // a person named the route
+	rulePinned  = "pinned"  // it works on the task
+	ruleDefault = "default" // no rule matched, or there are none
 )
 
 // Cond is a condition on a request. All fields that are set must hold; the zero value always matches. Health
@@ -38,7 +38,7 @@ type Cond struct {
 // Decision says which routes may answer a request, and why. Its texts are for people and contain nothing of the
 // request.
 type Decision struct {
-	Rule    string   // name of what decided: the rule's, or [RuleForced], [RulePinned] or [RuleDefault]
+	Rule    string   // name of what decided: the rule's, or "forced", "pinned" or "default"
 	Reason  string   // what it saw
 	Use     []string // routes to ask, in order
 	Reserve []string // routes to ask only if those leave no hope, in order
@@ -104,7 +104,7 @@ func (m *Model) Decide(f Features, v View) Decision {
 		d.Reserve = append(d.Reserve, r.name)
 	}
 	if c.pin != "" && len(d.Use) > 0 && d.Use[0] == c.pin {
-		d.Rule, d.Reason = RulePinned, "it works on this task; "+f.size()
+		d.Rule, d.Reason = rulePinned, "it works on this task; "+f.size()
 	}
 	if first := c.Use[0]; c.escalates && !f.Cut && len(d.Passed) > 0 && d.Passed[0].Route == first && d.Passed[0].Kind == llm.KindWindow {
 		if info := m.route(first).Model.Info(); v.healthy(info.Route()) {
@@ -117,9 +117,9 @@ func (m *Model) Decide(f Features, v View) Decision {
 // choose finds the rule, and the routes in the order in which they would be asked if all could answer.
 func (m *Model) choose(f Features) choice {
 	if m.Force != "" {
-		return choice{Rule: Rule{Name: RuleForced, Use: []string{m.Force}}, reason: "asked for by name; " + f.size()}
+		return choice{Rule: Rule{Name: ruleForced, Use: []string{m.Force}}, reason: "asked for by name; " + f.size()}
 	}
-	c := choice{Rule: Rule{Name: RuleDefault}, reason: "in the order of the routes; " + f.size()}
+	c := choice{Rule: Rule{Name: ruleDefault}, reason: "in the order of the routes; " + f.size()}
 	for _, r := range m.Routes {
 		c.Use = append(c.Use, r.Name)
 	}

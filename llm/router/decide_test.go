@@ -52,11 +52,11 @@ func TestDecide(t *testing.T) {
 		{Name: "summary", When: router.Cond{Step: "summary"}, Use: []string{"cheap"}},
 		{Name: "long", When: router.Cond{MinTokens: 150_000}, Use: []string{"best"}},
 		{
-			Name: "middling", When: router.Cond{Hard: &yes, Private: &no, Step: router.StepPrompt},
+			Name: "middling", When: router.Cond{Hard: &yes, Private: &no, Step: "prompt"},
 			Use: []string{"cheap", "best"},
 		},
 		{Name: "easy", When: router.Cond{Hard: &no, MaxTokens: 100_000}, Use: []string{"desk", "cheap"}},
-		{Name: "thrifty", When: router.Cond{Step: router.StepResults}, Use: []string{"best", "cheap"}, MaxCost: 0.05},
+		{Name: "thrifty", When: router.Cond{Step: "results"}, Use: []string{"best", "cheap"}, MaxCost: 0.05},
 	}
 	const signs = "the task is short"
 	for _, tt := range []struct {
@@ -68,7 +68,7 @@ func TestDecide(t *testing.T) {
 	}{
 		{
 			name: "easy",
-			f:    router.Features{Tokens: 1830, Why: signs, Step: router.StepPrompt},
+			f:    router.Features{Tokens: 1830, Why: signs, Step: "prompt"},
 			want: router.Decision{
 				Rule: "easy", Reason: "the task is short; 1,830 tokens, at most 100,000",
 				Use: []string{"desk", "cheap"},
@@ -109,7 +109,7 @@ func TestDecide(t *testing.T) {
 		},
 		{
 			name: "middling, and without images",
-			f:    router.Features{Tokens: 100, Hard: true, Why: signs, Step: router.StepPrompt, Images: true},
+			f:    router.Features{Tokens: 100, Hard: true, Why: signs, Step: "prompt", Images: true},
 			want: router.Decision{
 				Rule: "middling", Reason: "the task is short; not private; step prompt; 100 tokens",
 				Use: []string{"best"}, Reserve: []string{"cheap"},
@@ -146,7 +146,7 @@ func TestDecide(t *testing.T) {
 		},
 		{
 			name: "too dear",
-			f:    router.Features{Tokens: 60_000, Hard: true, Step: router.StepResults},
+			f:    router.Features{Tokens: 60_000, Hard: true, Step: "results"},
 			want: router.Decision{Rule: "thrifty", Reason: "step results; 60,000 tokens", Passed: []router.Passed{
 				{"best", "its price is not known", llm.KindBudget},
 				{"cheap", "costs $0.0600 for this prompt, more than $0.0500", llm.KindBudget},
@@ -154,7 +154,7 @@ func TestDecide(t *testing.T) {
 		},
 		{
 			name: "dearer next year",
-			f:    router.Features{Tokens: 40_000, Hard: true, Step: router.StepResults},
+			f:    router.Features{Tokens: 40_000, Hard: true, Step: "results"},
 			v:    router.View{At: at("12:00:00").AddDate(1, 0, 0)},
 			want: router.Decision{Rule: "thrifty", Reason: "step results; 40,000 tokens", Passed: []router.Passed{
 				{"best", "its price is not known", llm.KindBudget},
@@ -164,7 +164,7 @@ func TestDecide(t *testing.T) {
 		{
 			name: "no rule",
 			set:  func(m *router.Model) { m.Rules = nil },
-			f:    router.Features{Tokens: 100, Hard: true, Step: router.StepPrompt},
+			f:    router.Features{Tokens: 100, Hard: true, Step: "prompt"},
 			want: router.Decision{Rule: "default", Reason: "in the order of the routes; 100 tokens", Use: []string{"desk", "cheap", "best"}},
 		},
 		{
@@ -206,7 +206,7 @@ func TestDecide(t *testing.T) {
 		},
 		{
 			name: "pinned",
-			f:    router.Features{Tokens: 100_000, Why: signs, Step: router.StepResults, Pin: "cloud/best"},
+			f:    router.Features{Tokens: 100_000, Why: signs, Step: "results", Pin: "cloud/best"},
 			want: router.Decision{
 				Rule: "pinned", Reason: "it works on this task; 100,000 tokens", Use: []string{"best", "cheap"},
 				Passed: []router.Passed{{"desk", "does not fit: 100,000 tokens of 32,768", llm.KindWindow}},
@@ -214,24 +214,24 @@ func TestDecide(t *testing.T) {
 		},
 		{
 			name: "pinned, whatever it costs",
-			f:    router.Features{Tokens: 10_000, Hard: true, Step: router.StepResults, Pin: "cloud/best"},
+			f:    router.Features{Tokens: 10_000, Hard: true, Step: "results", Pin: "cloud/best"},
 			want: router.Decision{Rule: "pinned", Reason: "it works on this task; 10,000 tokens", Use: []string{"best", "cheap"}},
 		},
 		{
 			name: "taken over",
-			f:    router.Features{Tokens: 100, Hard: true, Why: "it is stuck", Stuck: true, Step: router.StepResults, Pin: "ollama/small"},
+			f:    router.Features{Tokens: 100, Hard: true, Why: "it is stuck", Stuck: true, Step: "results", Pin: "ollama/small"},
 			set:  hardAtBest,
 			want: router.Decision{Rule: "hard", Reason: "taken over from desk: it is stuck; 100 tokens", Use: []string{"best", "desk"}},
 		},
 		{
 			name: "taken over once",
-			f:    router.Features{Tokens: 100, Hard: true, Why: "it is stuck", Stuck: true, Step: router.StepResults, Pin: "cloud/best"},
+			f:    router.Features{Tokens: 100, Hard: true, Why: "it is stuck", Stuck: true, Step: "results", Pin: "cloud/best"},
 			set:  hardAtBest,
 			want: router.Decision{Rule: "pinned", Reason: "it works on this task; 100 tokens", Use: []string{"best", "desk"}},
 		},
 		{
 			name: "not for how the task looked",
-			f:    router.Features{Tokens: 100, Hard: true, Why: "the task is a long text", Step: router.StepResults, Pin: "ollama/small"},
+			f:    router.Features{Tokens: 100, Hard: true, Why: "the task is a long text", Step: "results", Pin: "ollama/small"},
 			set:  hardAtBest,
 			want: router.Decision{Rule: "pinned", Reason: "it works on this task; 100 tokens", Use: []string{"desk", "best"}},
 		},
@@ -341,7 +341,7 @@ func TestFeatures(t *testing.T) {
 		MaxOutput: 77, Pin: "a/b",
 	}
 	want := router.Features{
-		Tokens: req.Tokens(), MaxOutput: 77, Why: "the task names a file", Step: router.StepResults, Pin: "a/b", Images: true, Tools: true,
+		Tokens: req.Tokens(), MaxOutput: 77, Why: "the task names a file", Step: "results", Pin: "a/b", Images: true, Tools: true,
 	}
 	if diff := cmp.Diff(want, hybrid().Features(req)); diff != "" {
 		t.Error(diff)
@@ -350,7 +350,7 @@ func TestFeatures(t *testing.T) {
 	if got := hybrid().Features(req).Step; got != "summary" {
 		t.Errorf("Step = %q", got)
 	}
-	if got := hybrid().Features(llm.Request{}); got.Step != router.StepPrompt || got.Tokens != 0 || got.Private != "" {
+	if got := hybrid().Features(llm.Request{}); got.Step != "prompt" || got.Tokens != 0 || got.Private != "" {
 		t.Errorf("an empty request has %+v", got)
 	}
 }

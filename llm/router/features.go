@@ -18,7 +18,7 @@ type Features struct {
 	Stuck     bool     // it is what the run has come to
 	Said      []string // of the rules' expressions, those that match what is asked for
 	Private   string   // what secret the text holds, such as "a private key"; empty means none
-	Step      string   // [StepPrompt], [StepResults], or the purpose of the request
+	Step      string   // "prompt", "results", or the purpose of the request
 	Pin       string   // route that answered last in this run
 	Cut       bool     // the conversation was cut to fit a window in this run
 	Images    bool     // holds images
@@ -62,9 +62,9 @@ func (m *Model) hard(w llm.Work, said []string) (hard bool, why string, isStuck 
 		return true, why, true
 	}
 	switch {
-	case m.Begin == BeginCloud:
+	case m.Begin == beginCloud:
 		return true, "every task begins in the cloud", false
-	case m.Begin == BeginLocal:
+	case m.Begin == beginLocal:
 		return false, "every task begins local", false
 	case w.Judged != "":
 		return w.Judged == judgedHard, "the judge calls the task " + w.Judged, false
@@ -82,9 +82,9 @@ func step(req llm.Request) string {
 		return req.Purpose
 	}
 	if n := len(req.Messages); n > 0 && hasResults(req.Messages[n-1]) {
-		return StepResults
+		return stepResults
 	}
-	return StepPrompt
+	return stepPrompt
 }
 
 func hasResults(m llm.Message) bool {

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/inspan/inspan/internal/models/reaction"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -66,9 +67,9 @@ func (h *Health) Failed(route string, e *llm.Error) (unhealthy bool) {
 	defer h.mu.Unlock()
 	now, c := time.Now(), h.models[route]
 	atOnce := e.RetryAfter > longWait
-	switch e.Kind.Policy() {
-	case llm.PolicyRetry:
-	case llm.PolicyAwait, llm.PolicyElsewhere:
+	switch reaction.To(e.Kind) {
+	case reaction.Retry:
+	case reaction.Await, reaction.Elsewhere:
 		atOnce = true
 	default:
 		return c.Until.After(now)

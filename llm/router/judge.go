@@ -44,7 +44,7 @@ type judgements struct {
 // judge asks the judge how hard the task of a request is, at the beginning of an unknown task. It does not ask
 // about private text that the judge may not see.
 func (m *Model) judge(ctx context.Context, req llm.Request, f Features) verdict {
-	if m.Judge == nil || m.Force != "" || m.Begin != "" || f.Step != StepPrompt || f.Pin != "" || f.Stuck || req.Work.Judged != "" ||
+	if m.Judge == nil || m.Force != "" || m.Begin != "" || f.Step != stepPrompt || f.Pin != "" || f.Stuck || req.Work.Judged != "" ||
 		f.Private != "" && !m.Judge.Local {
 		return verdict{}
 	}

@@ -291,7 +291,7 @@ func randomRouter(t *rapid.T, kinds []llm.Kind) (*router.Model, []*vendor) {
 			MaxCost: rapid.SampledFrom([]float64{0, 0.01}).Draw(t, "cost"),
 			When: router.Cond{
 				MinTokens: rapid.SampledFrom([]int{0, 5000}).Draw(t, "tokens"),
-				Step:      rapid.SampledFrom([]string{"", router.StepPrompt, router.StepResults, "summary"}).Draw(t, "step"),
+				Step:      rapid.SampledFrom([]string{"", "prompt", "results", "summary"}).Draw(t, "step"),
 				Private:   rapid.SampledFrom([]*bool{nil, &private}).Draw(t, "when private"),
 			},
 		})

@@ -26,6 +26,13 @@
 //
 // Text that contains a secret never reaches a route that is not Local: no rule, pin, failure or force changes
 // that.
+//
+// For a fallback alone, Routes without Rules are enough.
+//
+// # Compatibility
+//
+// That promise and the names of rules in logs stay. How features are extracted and what is decided without a rule can
+// change between versions.
 package router
 
 import (
@@ -49,8 +56,8 @@ const Provider = "router"
 
 // Values of [Model].Begin.
 const (
-	BeginLocal = "local"
-	BeginCloud = "cloud"
+	beginLocal = "local"
+	beginCloud = "cloud"
 )
 
 // Model chooses among models. Only Routes are required; see [Model.Check] for the rules of the other fields.
@@ -69,7 +76,7 @@ type Model struct {
 	// Private are regular expressions in addition to the built-in ones. A request with matching text stays on
 	// Local routes.
 	Private []string
-	// Begin says how a task counts before its run shows how hard it is: [BeginLocal] as not hard, [BeginCloud] as
+	// Begin says how a task counts before its run shows how hard it is: "local" as not hard, "cloud" as
 	// hard. Empty means the Judge decides, or else the text: a task is hard if it is long, or neither says where
 	// its work is nor asks a question.
 	Begin string
@@ -157,8 +164,8 @@ func (m *Model) Check() error {
 	if len(m.Routes) == 0 {
 		errs = append(errs, errors.New("there are no routes"))
 	}
-	if m.Begin != "" && m.Begin != BeginLocal && m.Begin != BeginCloud {
-		errs = append(errs, fmt.Errorf("begin is %q; use %q, %q, or nothing", m.Begin, BeginLocal, BeginCloud))
+	if m.Begin != "" && m.Begin != beginLocal && m.Begin != beginCloud {
+		errs = append(errs, fmt.Errorf("begin is %q; use %q, %q, or nothing", m.Begin, beginLocal, beginCloud))
 	}
 	known := func(where, name string) {
 		if !names[name] {

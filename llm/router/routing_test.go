@@ -65,7 +65,7 @@ func TestBeginnings(t *testing.T) {
 		}
 	}
 	m := usual()
-	for m.Begin = range map[string]bool{router.BeginLocal: true, router.BeginCloud: true} {
+	for m.Begin = range map[string]bool{"local": true, "cloud": true} {
 		for _, text := range []string{"Run the tests", "Some orders arrive twice since we have moved to the new queue"} {
 			if got, why := decide(m, say(text)); got != m.Begin {
 				t.Errorf("every task is to begin at %s: %s, %s", m.Begin, got, why)
@@ -110,7 +110,7 @@ func TestEvidence(t *testing.T) {
 		{llm.Work{Turns: 40}, "it has taken 40 turns"},
 		{llm.Work{Files: 12}, "it has changed 12 files"},
 	} {
-		for _, begin := range []string{"", router.BeginLocal} {
+		for _, begin := range []string{"", "local"} {
 			m, req := usual(), say("What is in main.go?")
 			m.Begin, req.Pin, req.Work = begin, "local/m", tt.work
 			got, why := decide(m, req)

@@ -8,6 +8,8 @@
 //
 //	m := &script.Recorder{Model: real, To: file}   // once, with a key
 //	m, err := script.Play(file)                    // ever after, without
+//
+// Use them for tests, examples and demonstrations. They say nothing about how well a real model works with your tools.
 package script
 
 import (

@@ -64,7 +64,7 @@ func TestAskedAhead(t *testing.T) {
 			Tools: []tool.Tool{l.at("note", tool.Write), l.at("get", tool.Network), looping(want...)},
 		}
 		log := event.NewMemory("s")
-		c := &inspan.Conductor{Session: open(t, a, log), Together: together}
+		c := &inspan.Conductor{Session: open(t, a, log), AskConcurrently: together}
 		asked := 0
 		c.Ask = func(_ context.Context, p inspan.Pending) (event.Body, error) {
 			asked++
@@ -474,7 +474,7 @@ func TestSetsAndOthers(t *testing.T) {
 				Tools: []tool.Tool{l.at("note", tool.Write), looping("note a", "note b", "note c")},
 			}
 			log := event.NewMemory("s")
-			c := &inspan.Conductor{Session: open(t, a, log), Together: true}
+			c := &inspan.Conductor{Session: open(t, a, log), AskConcurrently: true}
 			var asks []string
 			c.Ask = func(ctx context.Context, p inspan.Pending) (event.Body, error) {
 				var words []string

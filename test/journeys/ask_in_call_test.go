@@ -61,8 +61,8 @@ func TestAskWhileRunning(t *testing.T) {
 		}
 		switch b := e.Body.(type) {
 		case event.Raised:
-			p := inspan.Asked(inspan.Question{Raised: b, Seq: e.Seq})
-			if raised := s.Status().Raised; len(raised) != 1 || !p.Asks || p.Agent != "polite" || b.Child != "" ||
+			p := inspan.PendingOf(inspan.Question{Raised: b, Seq: e.Seq})
+			if raised := s.Status().Raised; len(raised) != 1 || !p.IsQuestion || p.Agent != "polite" || b.Child != "" ||
 				!strings.HasPrefix(p.Preview, "which bird?\n1. heron") && !strings.HasPrefix(p.Preview, "sure?") {
 				t.Fatalf("raised: %+v", raised)
 			}

@@ -253,8 +253,8 @@ func TestRewindDropsNoMessage(t *testing.T) {
 	}
 	for what, said := range map[string]event.Body{"said": event.Say("waits"), "steered": event.Steered{Origin: event.OriginPerson, Parts: llm.Say("waits")}} {
 		say(said)
-		back(what+" since it was looked at", inspan.ErrUnheard, 0)
-		back(what+" before that", inspan.ErrUnheard, 0)
+		back(what+" since it was looked at", inspan.ErrUnreadMessage, 0)
+		back(what+" before that", inspan.ErrUnreadMessage, 0)
 		say(event.Cancelled{})
 		back(what+" and taken back", nil, 1)
 	}
@@ -268,7 +268,7 @@ func TestRewindDropsNoMessage(t *testing.T) {
 		}
 		return files(ctx, done)
 	}
-	if back("said while files are put back", inspan.ErrUnheard, 2); !undone {
+	if back("said while files are put back", inspan.ErrUnreadMessage, 2); !undone {
 		t.Error("the files go back and the conversation does not")
 	}
 	restore = files

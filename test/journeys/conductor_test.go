@@ -18,7 +18,7 @@ import (
 // TestConductorLate checks that the events of Before come after the inputs of a run.
 func TestConductorLate(t *testing.T) {
 	c, _ := conducted(t, 0, "Done.")
-	c.Before = func() []event.Body { return []event.Body{event.Switched{Mode: tool.ModeAuto}} }
+	c.BeforeRun = func() []event.Body { return []event.Body{event.Switched{Mode: tool.ModeAuto}} }
 	if err := c.Run(t.Context(), event.Switched{Mode: tool.ModeEdit}, said("go")); err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestConductorGoesOn(t *testing.T) {
 		c, l := conducted(t, 0, twoNotes, `call: note {"word":"c"}`, "Done.")
 		var mu sync.Mutex
 		var asked []string
-		c.Together = together
+		c.AskConcurrently = together
 		c.Ask = func(ctx context.Context, p inspan.Pending) (event.Body, error) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -41,7 +41,7 @@ func TestConductorGoesOn(t *testing.T) {
 			return allow(ctx, p)
 		}
 		seen := uint64(0)
-		c.See = func(e event.Event) error { seen = max(seen, e.Seq); return nil }
+		c.OnEvent = func(e event.Event) error { seen = max(seen, e.Seq); return nil }
 		if err := c.Run(t.Context(), said("go")); err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestConductorAnsweredElsewhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, l := conducted(t, 0, oneNote, "Done.")
-				c.Together, c.AnswerWait = tc.together, tc.patience
+				c.AskConcurrently, c.AnswerWait = tc.together, tc.patience
 				back := false
 				if tc.asks {
 					c.Ask = func(ctx context.Context, _ inspan.Pending) (event.Body, error) {
@@ -140,7 +140,7 @@ func TestConductorTooLate(t *testing.T) {
 	for _, together := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			c, l := conducted(t, time.Minute, oneNote, "Done.")
-			c.Together = together
+			c.AskConcurrently = together
 			c.Ask = func(ctx context.Context, _ inspan.Pending) (event.Body, error) {
 				<-ctx.Done()
 				return nil, nil
@@ -175,7 +175,7 @@ func TestConductorInterrupt(t *testing.T) {
 	for _, together := range []bool{false, true} {
 		t.Run("while it asks", func(t *testing.T) {
 			c, l := conducted(t, 0, twoNotes, "Done.")
-			c.Together = together
+			c.AskConcurrently = together
 			c.Ask = func(ctx context.Context, _ inspan.Pending) (event.Body, error) {
 				c.Interrupt(why)
 				<-ctx.Done()
@@ -225,7 +225,7 @@ func TestConductorLeave(t *testing.T) {
 		t.Errorf("waiting %+v: %v", c.Session.Status().Waiting, err)
 	}
 	c, _ = conducted(t, 0, oneNote)
-	c.See = func(e event.Event) error {
+	c.OnEvent = func(e event.Event) error {
 		if _, asked := e.Body.(event.Asked); asked {
 			c.Detach(event.Cancelled{By: "ann"})
 		}
@@ -241,7 +241,7 @@ func TestConductorBefore(t *testing.T) {
 	c, l := conducted(t, 0, twoNotes, `call: note {"word":"c"}`, "Done.")
 	var held []event.Body
 	asked := 0
-	c.Before = func() []event.Body { out := held; held = nil; return out }
+	c.BeforeRun = func() []event.Body { out := held; held = nil; return out }
 	c.Ask = func(ctx context.Context, p inspan.Pending) (event.Body, error) {
 		asked++
 		held = []event.Body{event.Switched{Mode: "yolo"}}
@@ -256,7 +256,7 @@ func TestConductorBefore(t *testing.T) {
 func TestConductorAfter(t *testing.T) {
 	c, _ := conducted(t, 0, "One.", "Two.", "Three.")
 	after := 0
-	c.After = func(_ context.Context, st inspan.Status) ([]event.Body, error) {
+	c.AfterRun = func(_ context.Context, st inspan.Status) ([]event.Body, error) {
 		if after++; st.Stopped == nil || after > 2 {
 			return nil, nil
 		}
@@ -272,7 +272,7 @@ func TestConductorAfter(t *testing.T) {
 func TestConductorSend(t *testing.T) {
 	c, _ := conducted(t, 0, "One.", "Two.")
 	first := true
-	c.See = func(e event.Event) error {
+	c.OnEvent = func(e event.Event) error {
 		if _, stopped := e.Body.(event.Stopped); stopped && first {
 			first = false
 			_, err := c.Send(t.Context(), said("and this"))
@@ -283,7 +283,7 @@ func TestConductorSend(t *testing.T) {
 	if err := c.Run(t.Context(), said("go")); err != nil || c.Session.Status().Turns != 2 {
 		t.Errorf("%d turns: %v", c.Session.Status().Turns, err)
 	}
-	if _, err := c.Send(t.Context(), said("too late")); !errors.Is(err, inspan.ErrOver) {
+	if _, err := c.Send(t.Context(), said("too late")); !errors.Is(err, inspan.ErrRunEnded) {
 		t.Errorf("sent into a run that is over: %v", err)
 	}
 }
@@ -336,7 +336,7 @@ func forgives(t *testing.T, queued bool) {
 	work.Effects = tool.NoEffects
 	a := &inspan.Agent{Model: scripted(t, "call: work {}", "call: work {}", "Done."), Tools: []tool.Tool{work}, Env: tool.Env{Root: "/w"}}
 	c := &inspan.Conductor{Session: open(t, a, event.NewMemory("s")), Grace: time.Second}
-	c.After = func(_ context.Context, st inspan.Status) ([]event.Body, error) {
+	c.AfterRun = func(_ context.Context, st inspan.Status) ([]event.Body, error) {
 		if queued || st.Stopped.Reason != event.ReasonCancelled {
 			return nil, nil
 		}

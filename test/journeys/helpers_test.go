@@ -640,7 +640,7 @@ func (s *starter) Start(_ context.Context, c tool.Command) (tool.Process, error)
 // asking opens a session on disk whose run has ended because a call waits.
 func asking(t *testing.T, l *ledger) (*inspan.Host, *inspan.Session) {
 	t.Helper()
-	host := &inspan.Host{Dir: t.TempDir(), Agent: func(_ context.Context, at inspan.Place) (*inspan.Agent, error) {
+	host := &inspan.Host{Dir: t.TempDir(), Agent: func(_ context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 		model := scripted(t, `call: note {"word":"a"}`, "Done.", "Done again.")
 		return &inspan.Agent{Model: model, Tools: []tool.Tool{l.writer()}, Mode: "ask", Env: tool.Env{Root: at.Root}}, nil
 	}}

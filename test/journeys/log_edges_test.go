@@ -281,7 +281,7 @@ func TestLaterFormats(t *testing.T) {
 		"format, compacted": {event.Opened{Format: 99, Root: "/w"}, event.Switched{}, event.Compacted{Of: 2, Snapshot: snapshot}},
 		"kind":              {event.Opened{Format: 1, Root: "/w"}, event.Unknown{Name: "sworn", Raw: json.RawMessage(`{}`), Must: true}},
 	} {
-		host := &inspan.Host{Dir: t.TempDir(), Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) {
+		host := &inspan.Host{Dir: t.TempDir(), Agent: func(context.Context, inspan.SessionSpec) (*inspan.Agent, error) {
 			return &inspan.Agent{Model: &vendor{}}, nil
 		}}
 		id := writtenSession(t, host.Dir, bodies)

@@ -125,7 +125,7 @@ func endlessHost(t testing.TB, v *endless, window int) *inspan.Host {
 	t.Helper()
 	return &inspan.Host{
 		Store: &session.Store{Dir: t.TempDir(), Sync: session.SyncKill},
-		Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) {
+		Agent: func(context.Context, inspan.SessionSpec) (*inspan.Agent, error) {
 			return &inspan.Agent{
 				Model: &anthropic.Model{ID: "m", HTTP: v, Window: window}, Tools: []tool.Tool{pages(v)}, Mode: "yolo", Env: tool.Env{Root: "/w"},
 				Limits: inspan.Limits{Turns: -1}, System: []event.Added{{Source: "t", Text: strings.Repeat("Rules. ", 1000)}},
@@ -311,7 +311,7 @@ func TestImagesAreReadOnce(t *testing.T) {
 	model := &watched{Model: scripted(t, "call: show {\"word\":\"a\"}", "call: show {\"word\":\"b\"}", "call: show {\"word\":\"c\"}", "Done.")}
 	h := inspan.Host{
 		Store: &session.Store{Dir: t.TempDir(), Sync: session.SyncKill},
-		Agent: func(_ context.Context, at inspan.Place) (*inspan.Agent, error) {
+		Agent: func(_ context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 			return &inspan.Agent{
 				Model: model, Tools: []tool.Tool{show}, Mode: "yolo", Env: tool.Env{Root: "/w", Blobs: counted{at.Blobs, &gets}},
 			}, nil

@@ -96,12 +96,12 @@ func TestModeAnswersASet(t *testing.T) {
 	log := event.NewMemory("m")
 	collect(t, open(t, a, log).Run(t.Context(), said("go")))
 	s := open(t, a, log)
-	if !s.Status().Rests || len(s.Status().Waiting) != 4 {
+	if !s.Status().OnlyWaits || len(s.Status().Waiting) != 4 {
 		t.Fatalf("%+v", s.Status())
 	}
 	got := decisions(collect(t, s.Run(t.Context(), event.Switched{Mode: tool.ModeEdit})))
 	sets := inspan.Sets(s.Status().Questions())
-	if len(got) != 2 || !slices.Equal(l.runs, []string{"note a"}) || len(sets) != 1 || len(sets[0].Set) != 2 || !s.Status().Rests {
+	if len(got) != 2 || !slices.Equal(l.runs, []string{"note a"}) || len(sets) != 1 || len(sets[0].Set) != 2 || !s.Status().OnlyWaits {
 		t.Fatalf("decided %+v, ran %q, waiting %+v", got, l.runs, sets)
 	}
 	collect(t, s.Run(t.Context(), event.Switched{Mode: tool.ModeYolo}))
@@ -135,9 +135,9 @@ func TestConductorTakesAModeUp(t *testing.T) {
 				Model: scripted(t, `call: put {"path":"a"}`+"\n"+`call: put {"path":"../srv/x"}`, "Done."),
 				Tools: []tool.Tool{writer(&ran)}, Env: tool.Env{Root: "/w"},
 			}
-			c := &inspan.Conductor{Session: open(t, a, event.NewMemory("s")), AnswerWait: -1, Together: together}
+			c := &inspan.Conductor{Session: open(t, a, event.NewMemory("s")), AnswerWait: -1, AskConcurrently: together}
 			var mode []event.Body
-			c.Before = func() []event.Body { now := mode; mode = nil; return now }
+			c.BeforeRun = func() []event.Body { now := mode; mode = nil; return now }
 			var taken []error
 			if together {
 				c.Ask = func(ctx context.Context, p inspan.Pending) (event.Body, error) {
@@ -150,7 +150,7 @@ func TestConductorTakesAModeUp(t *testing.T) {
 			go func() { done <- c.Run(t.Context(), said("go")) }()
 			synctest.Wait()
 			mode = []event.Body{event.Switched{Mode: tool.ModeEdit}}
-			c.Again()
+			c.Rerun()
 			synctest.Wait()
 			w := c.Session.Status().Waiting
 			if !slices.Equal(ran, []string{"a"}) || len(w) != 1 || len(taken) > 1 || together != (len(taken) == 1) {
@@ -160,7 +160,7 @@ func TestConductorTakesAModeUp(t *testing.T) {
 				t.Fatal(err)
 			}
 			synctest.Wait()
-			c.Again() // at no question
+			c.Rerun() // at no question
 			if err := <-done; err != nil || len(ran) != 2 || c.Session.Status().Stopped == nil {
 				t.Errorf("ran %q, %+v, %v", ran, c.Session.Status(), err)
 			}

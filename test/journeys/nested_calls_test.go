@@ -61,8 +61,8 @@ func TestCallsWithinCalls(t *testing.T) {
 			t.Errorf("judged %+v", j)
 		}
 	}
-	if st := s.Status(); st.Calls != 3 || len(st.Open) > 0 {
-		t.Errorf("status: %d calls, open %v", st.Calls, st.Open)
+	if st := s.Status(); st.Calls != 3 || len(st.OpenCalls) > 0 {
+		t.Errorf("status: %d calls, open %v", st.Calls, st.OpenCalls)
 	}
 }
 
@@ -357,7 +357,7 @@ func TestCallsSideBySideWait(t *testing.T) {
 			return event.Decided{Call: p.Call.ID, Question: p.Question, Allow: true, By: "me"}, nil
 		}
 		var end event.Ended
-		c.See = func(e event.Event) error {
+		c.OnEvent = func(e event.Event) error {
 			if b, ok := e.Body.(event.Ended); ok {
 				end = b
 			}
@@ -568,7 +568,7 @@ func TestBeginAsksInOrder(t *testing.T) {
 				if err != nil {
 					return tool.Result{}, err
 				}
-				order = append(order, res.Nth)
+				order = append(order, res.Position)
 			}
 			return tool.Text(c.Time.Format("15:04")), nil
 		})

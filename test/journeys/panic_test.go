@@ -35,7 +35,7 @@ func TestToolsThatCrash(t *testing.T) {
 			}
 		}, event.OutcomeInvalid, "note was not run, its Effects crashed: boom"},
 		"mend": {func(t *tool.Tool) {
-			t.Mend = func(map[string]any) { panic("boom") }
+			t.Normalize = func(map[string]any) { panic("boom") }
 		}, event.OutcomeInvalid, "note was not run, the check of its arguments crashed: boom"},
 		"stands": {func(t *tool.Tool) {
 			t.Resolve = func(context.Context, *tool.Call) (string, json.RawMessage, error) { panic("boom") }
@@ -236,25 +236,25 @@ func TestConductorsThatCrash(t *testing.T) {
 		says  string
 	}{
 		"see": {func(c *inspan.Conductor, _ *inspan.Agent) {
-			c.See = func(event.Event) error { boom(); return nil }
-		}, "Conductor.See crashed: boom"},
+			c.OnEvent = func(event.Event) error { boom(); return nil }
+		}, "Conductor.OnEvent crashed: boom"},
 		"see in a question": {func(c *inspan.Conductor, _ *inspan.Agent) {
-			c.See = func(e event.Event) error {
+			c.OnEvent = func(e event.Event) error {
 				if _, ok := e.Body.(event.Waiting); ok {
 					boom()
 				}
 				return nil
 			}
-		}, "Conductor.See crashed: boom"},
+		}, "Conductor.OnEvent crashed: boom"},
 		"ask": {func(c *inspan.Conductor, _ *inspan.Agent) {
 			c.Ask = func(ctx context.Context, p inspan.Pending) (event.Body, error) { boom(); return allow(ctx, p) }
 		}, "Conductor.Ask crashed: boom"},
 		"before": {func(c *inspan.Conductor, _ *inspan.Agent) {
-			c.Before = func() []event.Body { boom(); return nil }
-		}, "Conductor.Before crashed: boom"},
+			c.BeforeRun = func() []event.Body { boom(); return nil }
+		}, "Conductor.BeforeRun crashed: boom"},
 		"after": {func(c *inspan.Conductor, _ *inspan.Agent) {
-			c.After = func(context.Context, inspan.Status) ([]event.Body, error) { boom(); return nil, nil }
-		}, "Conductor.After crashed: boom"},
+			c.AfterRun = func(context.Context, inspan.Status) ([]event.Body, error) { boom(); return nil, nil }
+		}, "Conductor.AfterRun crashed: boom"},
 		"secrets": {func(_ *inspan.Conductor, a *inspan.Agent) {
 			opened := false
 			a.Secrets.Values = func() map[string]string {
@@ -281,8 +281,8 @@ func TestConductorsThatCrash(t *testing.T) {
 				if strings.Contains(tc.says, "Ask") || strings.Contains(name, "question") {
 					a.Rules = nil
 				}
-				host := &inspan.Host{Dir: t.TempDir(), Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) { return a, nil }}
-				c := &inspan.Conductor{Ask: allow, Together: together}
+				host := &inspan.Host{Dir: t.TempDir(), Agent: func(context.Context, inspan.SessionSpec) (*inspan.Agent, error) { return a, nil }}
+				c := &inspan.Conductor{Ask: allow, AskConcurrently: together}
 				tc.crash(c, a)
 				s, err := host.New(t.Context(), a.Env.Root)
 				if err != nil {
@@ -316,7 +316,7 @@ func TestConductorsThatCrash(t *testing.T) {
 func TestConsumersThatCrash(t *testing.T) {
 	l := &ledger{}
 	a := &inspan.Agent{Model: scripted(t, oneNote, "Done."), Tools: []tool.Tool{l.writer()}, Mode: "yolo", Env: tool.Env{Root: t.TempDir()}}
-	host := &inspan.Host{Dir: t.TempDir(), Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) { return a, nil }}
+	host := &inspan.Host{Dir: t.TempDir(), Agent: func(context.Context, inspan.SessionSpec) (*inspan.Agent, error) { return a, nil }}
 	s, err := host.New(t.Context(), a.Env.Root)
 	if err != nil {
 		t.Fatal(err)
@@ -397,7 +397,7 @@ func TestPartsThatCrash(t *testing.T) {
 	if _, err := a.Open(t.Context(), event.NewMemory("s")); err == nil || !strings.Contains(err.Error(), "the agent crashed: boom") {
 		t.Errorf("opened: %v", err)
 	}
-	host := &inspan.Host{Dir: t.TempDir(), Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) { boom(); return nil, nil }}
+	host := &inspan.Host{Dir: t.TempDir(), Agent: func(context.Context, inspan.SessionSpec) (*inspan.Agent, error) { boom(); return nil, nil }}
 	if _, err := host.New(t.Context(), a.Env.Root); err == nil || !strings.Contains(err.Error(), "Host.Agent crashed: boom") {
 		t.Errorf("made: %v", err)
 	}
@@ -432,7 +432,7 @@ func TestLogsThatCrash(t *testing.T) {
 		}
 		log := brittleLog{event.NewMemory("s"), func() bool { return last.Load() == at }}
 		c := &inspan.Conductor{Session: open(t, a, log), AnswerWait: -1}
-		c.See = func(e event.Event) error { last.Store(e.Body.Kind()); return nil }
+		c.OnEvent = func(e event.Event) error { last.Store(e.Body.Kind()); return nil }
 		err := c.Run(t.Context(), said("go"))
 		st := c.Session.Status()
 		failed := st.Stopped != nil && strings.Contains(st.Stopped.Detail, "the log crashed: boom")
@@ -503,7 +503,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		for _, together := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				c, l := conducted(t, 0, oneNote, "Done.")
-				c.Together = together
+				c.AskConcurrently = together
 				c.Ask = func(_ context.Context, p inspan.Pending) (event.Body, error) { return tc.answer(p), nil }
 				err := c.Run(t.Context(), said("go"))
 				if tc.says == "" {

@@ -93,8 +93,8 @@ func TestWaitingIsSeenWhileOthersRun(t *testing.T) {
 				waiting = len(s.Status().Waiting)
 			}
 		}
-		if st := s.Status(); waiting != 1 || len(st.Waiting) != 1 || len(st.Open) != 1 || time.Since(began) != time.Minute {
-			t.Errorf("%d waited, then %+v after %v", waiting, st.Open, time.Since(began))
+		if st := s.Status(); waiting != 1 || len(st.Waiting) != 1 || len(st.OpenCalls) != 1 || time.Since(began) != time.Minute {
+			t.Errorf("%d waited, then %+v after %v", waiting, st.OpenCalls, time.Since(began))
 		}
 		id := s.Status().Waiting[0].Call.ID
 		if got := last[event.Stopped](t, drivenTo(t, s, event.Decided{Call: id, Allow: true})); got.Reason != event.ReasonDone {

@@ -131,7 +131,7 @@ func (w *world) rewind(s *inspan.Session, log event.Log) {
 	}
 	before := last()
 	err := s.Rewind(context.Background(), rapid.Uint64Range(4, before).Draw(w.t, "to"), nil)
-	if err != nil && (!errors.Is(err, inspan.ErrUnheard) || last() != before) {
+	if err != nil && (!errors.Is(err, inspan.ErrUnreadMessage) || last() != before) {
 		w.t.Fatal(err)
 	}
 }

@@ -126,8 +126,8 @@ func TestSameResultIsGivenOnce(t *testing.T) {
 	if want := "false false true false false true"; strings.Join(got, " ") != want {
 		t.Errorf("given again: %v, want %s", got, want)
 	}
-	if c := s.Context(); c.Again != 2 || c.Calls != 6 {
-		t.Errorf("%d of %d calls", c.Again, c.Calls)
+	if c := s.Context(); c.NotRepeated != 2 || c.Calls != 6 {
+		t.Errorf("%d of %d calls", c.NotRepeated, c.Calls)
 	}
 }
 

@@ -23,7 +23,7 @@ func TestQuestionWaits(t *testing.T) {
 		}
 		drivenTo(t, s, said("go"))
 		w := s.Status().Waiting
-		if len(w) != 1 || !w[0].Asks || len(w[0].Rules) > 0 || w[0].Preview != "which bird?\n1. heron\n2. egret" {
+		if len(w) != 1 || !w[0].IsQuestion || len(w[0].Rules) > 0 || w[0].Preview != "which bird?\n1. heron\n2. egret" {
 			t.Fatalf("%s: waiting: %+v", mode, w)
 		}
 		// Another driver can have the answer.

@@ -64,7 +64,7 @@ func routing(w weak, s *strong) (*inspan.Agent, *router.Model) {
 			{Name: "hard", When: router.Cond{Hard: new(true)}, Use: []string{"cloud", "local"}},
 			{Name: "easy", Use: []string{"local", "cloud"}},
 		},
-		Begin: router.BeginLocal,
+		Begin: "local",
 	}
 	fail := tool.New("fail", "", func(context.Context, *tool.Call, struct{}) (tool.Result, error) {
 		return tool.Result{}, errors.New("no luck")

@@ -81,7 +81,7 @@ func TestPiecesOfSecrets(t *testing.T) {
 				shown = append(shown, p)
 				return allow(ctx, p)
 			}
-			c.See = func(e event.Event) error { shown = append(shown, e); return nil }
+			c.OnEvent = func(e event.Event) error { shown = append(shown, e); return nil }
 			if err := c.Run(t.Context(), said("go")); err != nil {
 				t.Fatal(err)
 			}
@@ -209,7 +209,7 @@ func TestPiecesInWhatACallSays(t *testing.T) {
 	a.Secrets.Values = func() map[string]string { return map[string]string{"DEPLOY_TOKEN": operators} }
 	c := &inspan.Conductor{Session: open(t, &a, event.NewMemory("s")), Ask: allow}
 	var events []event.Event
-	c.See = func(e event.Event) error { events = append(events, e); return nil }
+	c.OnEvent = func(e event.Event) error { events = append(events, e); return nil }
 	if err := c.Run(t.Context(), said("go")); err != nil {
 		t.Fatal(err)
 	}

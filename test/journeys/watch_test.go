@@ -66,9 +66,9 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	drivenTo(t, s)
-	first := seen(t, w, w.Began())
+	first := seen(t, w, w.RunStart())
 	if len(bodiesOf[event.Said](first)) != 1 || len(bodiesOf[event.Opened](first)) != 0 ||
-		len(bodiesOf[event.Decided](first)) != 1 || first[0].Seq != w.Began()+1 {
+		len(bodiesOf[event.Decided](first)) != 1 || first[0].Seq != w.RunStart()+1 {
 		t.Errorf("the run: %+v", first)
 	}
 	if diff := cmp.Diff(s.Status(), w.Status()); diff != "" {
@@ -82,7 +82,7 @@ func TestWatch(t *testing.T) {
 	}
 	drivenTo(t, s, said("more"))
 	again := outside(t, host)
-	if run := seen(t, again, again.Began()); run[0].Seq <= first[len(first)-1].Seq || len(bodiesOf[event.Said](run)) != 1 {
+	if run := seen(t, again, again.RunStart()); run[0].Seq <= first[len(first)-1].Seq || len(bodiesOf[event.Said](run)) != 1 {
 		t.Errorf("the last run: %+v", run)
 	}
 	if all := seen(t, again, 0); len(bodiesOf[event.Opened](all)) != 1 || again.Status().Turns != 3 {

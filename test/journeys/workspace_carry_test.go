@@ -105,7 +105,7 @@ func TestStateComesWithResults(t *testing.T) {
 // before the model hears of it: with results, including those of calls that only read, and with requests.
 func TestStateComesWithWorkBeside(t *testing.T) {
 	for name, goesOn := range map[string]tool.Result{
-		"job": {Parts: llm.Say("runs"), Job: &tool.Job{ID: "1", Command: "make"}}, "left": {Parts: llm.Say("done"), Left: true},
+		"job": {Parts: llm.Say("runs"), Job: &tool.Job{ID: "1", Command: "make"}}, "left": {Parts: llm.Say("done"), LeftProcesses: true},
 	} {
 		c := &carrier{}
 		a := c.agent(t, "call: begin {\"word\":\"a\"}", "call: look {\"word\":\"a\"}", "Done.")

@@ -319,7 +319,7 @@ func (p *program) begin(ctx context.Context, _ string, args json.RawMessage) fun
 		if err != nil && !isFailed {
 			return script.Answer{End: err}
 		}
-		o := outcome{Nth: p.base + res.Nth - p.own}
+		o := outcome{Nth: p.base + res.Position - p.own}
 		if isFailed {
 			o.Error = failed.Text
 		} else {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/models/reaction"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -205,8 +206,8 @@ func hopeless(err error) bool {
 	if !errors.As(err, &e) {
 		return false
 	}
-	switch e.Kind.Policy() {
-	case llm.PolicyAwait, llm.PolicyRenew, llm.PolicyElsewhere:
+	switch reaction.To(e.Kind) {
+	case reaction.Await, reaction.Renew, reaction.Elsewhere:
 		return true
 	}
 	return e.Kind == llm.KindBudget || e.Kind == llm.KindPanic

@@ -110,15 +110,15 @@ func (m *mode) answer(name string, args json.RawMessage, res tool.Result, err er
 			return Answer{End: &Error{text.Count(len(m.denied), "call") + " of the script were denied, so it was stopped"}}
 		}
 		err = &Thrown{map[string]string{"tool": name, "outcome": failed.Outcome, "text": failed.Text}}
-		return Answer{Err: err, Nth: res.Nth}
+		return Answer{Err: err, Nth: res.Position}
 	case err != nil:
-		return Answer{Err: err, Nth: res.Nth}
+		return Answer{Err: err, Nth: res.Position}
 	}
 	value := map[string]any{"text": res.Parts.Text()}
 	if res.Exit != nil {
 		value["exit"] = *res.Exit
 	}
-	return Answer{Value: value, Nth: res.Nth}
+	return Answer{Value: value, Nth: res.Position}
 }
 
 func (m *mode) printLine(line string) {

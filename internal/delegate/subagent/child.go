@@ -149,7 +149,7 @@ func (k *child) stop(why string) {
 func (t *Team) drive(k *child, inputs []event.Body) error {
 	c := &k.conduct
 	c.Session, c.AnswerWait = k.session, -1
-	c.See = func(e event.Event) error {
+	c.OnEvent = func(e event.Event) error {
 		if line := k.apply(e); line != "" {
 			k.progress(k.label() + ": " + line + "\n")
 		}

@@ -101,9 +101,9 @@ func (m mergePlan) undo(ctx context.Context, to tool.Files, files []tool.File) (
 
 // apply makes one step.
 func (s step) apply(ctx context.Context, files tool.Files) error {
-	change := tool.Change{Path: s.path, If: tool.NoFile, Exact: true, Remove: s.after == nil}
+	change := tool.Change{Path: s.path, IfDigest: tool.NoFile, Exact: true, Remove: s.after == nil}
 	if s.before != nil {
-		change.If = tool.Digest(s.before.Data)
+		change.IfDigest = tool.Digest(s.before.Data)
 	}
 	if s.after != nil {
 		change.Data = s.after.Data

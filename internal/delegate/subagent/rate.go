@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/models/reaction"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -173,7 +174,7 @@ func (t *Team) stoppedBy() (p event.Paused, why string) {
 	if p = b.paused; st.Paused != nil && st.Paused.Until.After(p.Until) {
 		p = *st.Paused
 	}
-	return p, cmp.Or(st.Braked, b.why)
+	return p, cmp.Or(st.RateExceeded, b.why)
 }
 
 // awaitPause waits while the tree is paused, if that is not longer than the patience for it. The error gives the
@@ -200,7 +201,7 @@ func (t *Team) awaitPause(ctx context.Context, patience func(llm.Kind) time.Dura
 func (t *Team) pauseForQuota(ctx context.Context, e *llm.Error) {
 	top := t.top()
 	s := top.openSession()
-	if s == nil || e.Kind.Policy() != llm.PolicyAwait {
+	if s == nil || reaction.To(e.Kind) != reaction.Await {
 		return
 	}
 	now := time.Now()

@@ -29,7 +29,7 @@ func TestSetOfAnAgent(t *testing.T) {
 		var asked []inspan.Pending
 		run(t, s, func(e event.Event) {
 			if r, ok := e.Body.(event.Raised); ok {
-				p := inspan.Asked(inspan.Question{Raised: r, Seq: e.Seq})
+				p := inspan.PendingOf(inspan.Question{Raised: r, Seq: e.Seq})
 				asked = append(asked, p)
 				if err := s.Send(t.Context(), event.Decided{Call: p.Call.ID, Question: p.Question, Allow: allow, By: "ann"}); err != nil {
 					t.Error(err)

@@ -276,7 +276,7 @@ func (t *Team) openAs(ctx context.Context, call string, in spawnArgs, o Order, a
 		root = o.Copy.Root
 	}
 	var files tool.Files
-	host := inspan.Host{Store: t.Sessions, Agent: func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+	host := inspan.Host{Store: t.Sessions, Agent: func(ctx context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 		a, err := t.makeAgent(ctx, o, at)
 		if err == nil {
 			files = a.Env.Files
@@ -381,7 +381,7 @@ func stricter(asked, kind string) string {
 func copyName(session, call string) string { return session + "/" + call }
 
 // makeAgent makes the agent of a child, and limits it to its order whatever Make did.
-func (t *Team) makeAgent(ctx context.Context, o Order, at inspan.Place) (*inspan.Agent, error) {
+func (t *Team) makeAgent(ctx context.Context, o Order, at inspan.SessionSpec) (*inspan.Agent, error) {
 	a, err := t.Make(ctx, o, at)
 	if err != nil {
 		return nil, err

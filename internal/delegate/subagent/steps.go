@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/models/reaction"
 	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/script"
@@ -122,7 +123,7 @@ func continuesWith(s event.Stopped) bool {
 	case event.ReasonCancelled, event.ReasonBudget, event.ReasonMaxTokens, event.ReasonRate:
 		return true
 	case event.ReasonFailed:
-		return s.Cause != "" && s.Cause.Policy() != llm.PolicyStop
+		return s.Cause != "" && reaction.To(s.Cause) != reaction.Stop
 	}
 	return false
 }

@@ -169,7 +169,7 @@ func (t *Team) members(reader string) string {
 // begin together must know each other.
 func (t *Team) upcoming() (out []event.Spawned) {
 	st := t.session.Status()
-	for _, p := range st.Open {
+	for _, p := range st.OpenCalls {
 		if p.Call.Name != spawnTool {
 			continue
 		}
@@ -339,7 +339,7 @@ func (t *Team) task(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result
 func (t *Team) awaitEarlier(ctx context.Context, c *tool.Call) error {
 	s := t.sessionOf(c.Session)
 	st, earlier := s.Status(), map[string]bool{}
-	for _, p := range st.Open {
+	for _, p := range st.OpenCalls {
 		if p.Call.ID == c.ID {
 			break
 		}

@@ -45,7 +45,7 @@ type Team struct {
 	Roles func() []skill.Role
 	// Make makes the agent of a child. The child's own team is in the Order; an agent without it (see [Team.Wire])
 	// can't have children.
-	Make func(ctx context.Context, o Order, at inspan.Place) (*inspan.Agent, error)
+	Make func(ctx context.Context, o Order, at inspan.SessionSpec) (*inspan.Agent, error)
 	// Trees stores the copies of the workspace for isolated children. Nil means children can't be isolated.
 	Trees *worktree.Store
 	// Redact removes secrets from messages to members that don't work, like that of [inspan.Watch]; nil means they

@@ -133,12 +133,12 @@ func (h *house) host() *inspan.Host {
 	if sessions == nil {
 		sessions = &session.Store{Dir: h.dir}
 	}
-	return &inspan.Host{Dir: h.dir, Store: h.store, Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) {
+	return &inspan.Host{Dir: h.dir, Store: h.store, Agent: func(context.Context, inspan.SessionSpec) (*inspan.Agent, error) {
 		a := h.agent(h.root)
 		most := map[bool]int{true: 3}[h.open3]
 		team := &subagent.Team{
 			Sessions: sessions, Trees: h.trees, Hooks: h.hooks, Roles: h.roles, MaxOpen: most, MinuteCost: h.perMinute(),
-			Make: func(_ context.Context, o subagent.Order, at inspan.Place) (*inspan.Agent, error) {
+			Make: func(_ context.Context, o subagent.Order, at inspan.SessionSpec) (*inspan.Agent, error) {
 				h.mu.Lock()
 				h.orders = append(h.orders, o)
 				h.mu.Unlock()

@@ -34,7 +34,7 @@ type caller struct {
 func (c caller) tool() tool.Tool {
 	return tool.Tool{
 		Name: c.declaration.name, Doc: c.declaration.description, Schema: slices.Clone(c.declaration.schema),
-		Effects: c.effects, Run: c.run, Sum: c.program.digest,
+		Effects: c.effects, Run: c.run, CodeDigest: c.program.digest,
 	}
 }
 

@@ -403,7 +403,7 @@ func TestChangedFilesAreNamed(t *testing.T) {
 	for _, f := range res.Files {
 		rel, _ := filepath.Rel(root, f.Path)
 		got = append(got, rel)
-		if !f.Written || f.Partly != (f.Digest != "") || (f.Digest == "") != (rel == "gone") {
+		if !f.Written || f.Partial != (f.Digest != "") || (f.Digest == "") != (rel == "gone") {
 			t.Errorf("%+v", f)
 		}
 	}

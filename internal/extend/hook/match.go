@@ -169,8 +169,8 @@ func (m matcher) subjects(p tool.Point) []string {
 	// Whole names of Claude Code are understood; "*" must not find them, or "*e*"
 	// would match what has no e.
 	out := []string{p.Call.Name}
-	if p.Call.As != "" {
-		out = append(out, p.Call.As)
+	if p.Call.CalledAs != "" {
+		out = append(out, p.Call.CalledAs)
 	}
 	for _, name := range foreign.ClaudeNames(p.Call.Name) {
 		if slices.Contains(m.names, name) {

@@ -70,7 +70,7 @@ func (w Walls) out(ctx context.Context, env tool.Env, segments []shell.Segment) 
 	}
 	program := segments[0].Argv[0]
 	real, err := env.Files.Resolve(ctx, program)
-	return err == nil && filepath.IsAbs(program) && !text.Inside(env.Root, real) && !env.Own(real, true) &&
+	return err == nil && filepath.IsAbs(program) && !text.Inside(env.Root, real) && !env.IsTemporary(real, true) &&
 		slices.Contains(w.Outside, program)
 }
 

@@ -45,7 +45,7 @@ func applyPatch() tool.Tool {
 	t := tool.New("apply_patch", applyPatchDoc, func(context.Context, *tool.Call, patchArgs) (tool.Result, error) {
 		return tool.Result{}, errors.New("a patch stands for other calls, and there are none here")
 	})
-	t.Mend = func(args map[string]any) { first(args, "input", "patch", "patch_text", "patchText", "diff") }
+	t.Normalize = func(args map[string]any) { first(args, "input", "patch", "patch_text", "patchText", "diff") }
 	t.Resolve = resolvedBy(patchGiven)
 	return t
 }

@@ -99,7 +99,7 @@ func (sh *Shell) runBash(ctx context.Context, c *tool.Call, in bashArgs) (tool.R
 	}
 	if in.Background {
 		// Later commands must not depend on how soon it ended.
-		return tool.Result{Parts: llm.Say(j.result()), Exit: j.exit(), Left: sh.leaves()}, nil
+		return tool.Result{Parts: llm.Say(j.result()), Exit: j.exit(), LeftProcesses: sh.leaves()}, nil
 	}
 	return sh.finished(ctx, c, j)
 }
@@ -204,19 +204,19 @@ func (sh *Shell) background(c *tool.Call, j *job, why string) (res tool.Result, 
 	}
 	text := endLine(sh.fresh(j))
 	res = tool.Text(fmt.Sprintf("%s[still running as job %s%s; use the jobs tool to wait, read on, feed or kill it]", text, j.id, why))
-	res.Job, res.Left = &tool.Job{ID: j.id, Command: j.command, Keep: j.keep, Late: j.input == nil}, sh.leaves()
+	res.Job, res.LeftProcesses = &tool.Job{ID: j.id, Command: j.command, Keep: j.keep, TimedOut: j.input == nil}, sh.leaves()
 	return res, true, nil
 }
 
 // finished reports how a foreground command ended, and lets later commands continue in its directory and
 // environment.
 func (sh *Shell) finished(ctx context.Context, c *tool.Call, j *job) (r tool.Result, err error) {
-	r = tool.Result{Exit: j.exit(), Left: sh.leaves(), Files: wrote(ctx, c, j.writes)}
+	r = tool.Result{Exit: j.exit(), LeftProcesses: sh.leaves(), Files: wrote(ctx, c, j.writes)}
 	text, closed, told := j.result()+sh.missing(c.Mode, j), j.outside(ctx, c, sh.Home), j.blocked()
 	for _, dir := range closed {
 		text, told = text+"\n["+closedTo(dir)+"]", append(told, closedTo(dir))
 	}
-	r.Ways, r.Fetched = j.ways(closed), j.end.fetched
+	r.AllowFlags, r.Fetched = j.ways(closed), j.end.fetched
 	if c.Parent != "" {
 		text, err = j.plain(ctx, c)
 	}

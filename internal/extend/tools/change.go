@@ -87,7 +87,7 @@ func (d draft) commit(ctx context.Context, c *tool.Call) (tool.File, error) {
 	if d.exists {
 		cond = tool.Digest(d.before)
 	}
-	err := c.Env.Files.Change(ctx, tool.Change{Path: d.path, Data: d.after, If: cond})
+	err := c.Env.Files.Change(ctx, tool.Change{Path: d.path, Data: d.after, IfDigest: cond})
 	if errors.Is(err, tool.ErrChanged) {
 		return tool.File{}, changed(c, d.path)
 	}
@@ -98,7 +98,7 @@ func (d draft) commit(ctx context.Context, c *tool.Call) (tool.File, error) {
 		Path:    d.path,
 		Digest:  tool.Digest(d.after),
 		Written: true,
-		Partly:  d.partlyRead,
+		Partial: d.partlyRead,
 		Diff:    cutDiff(d.diff(c), maxStoredDiff),
 	}, nil
 }

@@ -105,7 +105,7 @@ func deleteKept(ctx context.Context, c *tool.Call, path string, f io.Reader) (to
 		return tool.Result{}, fmt.Errorf("keep a copy: %w", err)
 	}
 	digest := hex.EncodeToString(sum.Sum(nil)[:16]) // see tool.Digest
-	err = c.Env.Files.Change(ctx, tool.Change{Path: path, Remove: true, If: digest})
+	err = c.Env.Files.Change(ctx, tool.Change{Path: path, Remove: true, IfDigest: digest})
 	if errors.Is(err, tool.ErrChanged) {
 		return tool.Result{}, fmt.Errorf("%s changed while it was being deleted; it was left alone", Shown(c, path))
 	}

@@ -39,7 +39,7 @@ const editForm = `{"type":"object","properties":{
 
 func editFile() tool.Tool {
 	t := tool.New("edit_file", editFileDoc, runEdit)
-	t.Form = json.RawMessage(editForm)
+	t.ModelSchema = json.RawMessage(editForm)
 	t.Effects = pathEffect(tool.Write, func(in editArgs) string { return in.Path })
 	t.Preview = withArgs(func(ctx context.Context, c *tool.Call, in editArgs) (string, error) {
 		d, _, err := draftEdit(ctx, c, in)

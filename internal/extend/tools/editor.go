@@ -59,7 +59,7 @@ func editor() tool.Tool {
 		return tool.Result{}, errors.New("a command of the editor stands for another call, and there is none here")
 	})
 	t.Vendor = editorType
-	t.Mend = func(args map[string]any) {
+	t.Normalize = func(args map[string]any) {
 		first(args, "path", "file_path")
 		first(args, "insert_text", "text", "new_text")
 		if _, given := args["insert_text"]; args["command"] == "insert" && !given {

@@ -19,7 +19,7 @@ func makesRepository(c *tool.Call, in bashArgs, effects []tool.Effect) bool {
 			return false
 		}
 		to := initTarget(e)
-		return in.Outside || !c.Env.Walls.Workspace || !filepath.IsAbs(to) || !c.Env.Own(filepath.Clean(to), true)
+		return in.Outside || !c.Env.Walls.Workspace || !filepath.IsAbs(to) || !c.Env.IsTemporary(filepath.Clean(to), true)
 	})
 }
 
@@ -118,7 +118,7 @@ func nearby(effects []tool.Effect) (out []tool.Effect, pushes bool) {
 		if e.Kind == tool.Execute {
 			sub = subcommand(e)
 		}
-		if e.Kind == tool.Network && e.Text == "*" && !e.Asked && clones && reaches(sub) {
+		if e.Kind == tool.Network && e.Text == "*" && !e.FromArgument && clones && reaches(sub) {
 			pushes = pushes || sub == "push"
 			continue
 		}

@@ -360,7 +360,7 @@ func (a answered) save(ctx context.Context, c *tool.Call, d draft, values secret
 	if d.exists {
 		cond = tool.Digest(d.before)
 	}
-	err := c.Env.Files.Change(ctx, tool.Change{Path: d.path, Data: data, If: cond, Exact: true})
+	err := c.Env.Files.Change(ctx, tool.Change{Path: d.path, Data: data, IfDigest: cond, Exact: true})
 	if errors.Is(err, tool.ErrChanged) {
 		return tool.File{}, fmt.Errorf("%s has come to be another file meanwhile", Shown(c, d.path))
 	}

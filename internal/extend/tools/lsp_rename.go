@@ -64,7 +64,7 @@ func (q question) takeBack(ctx context.Context, made []draft, cause error) ([]to
 	ctx = context.WithoutCancel(ctx)
 	var left []tool.File
 	for _, d := range made {
-		err := q.c.Env.Files.Change(ctx, tool.Change{Path: d.path, Data: d.before, If: tool.Digest(d.after)})
+		err := q.c.Env.Files.Change(ctx, tool.Change{Path: d.path, Data: d.before, IfDigest: tool.Digest(d.after)})
 		if err != nil {
 			cause = errors.Join(cause, fmt.Errorf("%s stays changed: %w", Shown(q.c, d.path), err))
 			left = append(left, tool.File{Path: d.path, Digest: tool.Digest(d.after), Written: true, Diff: cutDiff(d.diff(q.c), maxStoredDiff)})

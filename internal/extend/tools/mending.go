@@ -36,7 +36,7 @@ func Mended(list []tool.Tool) []tool.Tool {
 	out := slices.Clone(list)
 	for i := range out {
 		if mend := mending(out[i].Name); mend != nil {
-			out[i].Mend = mend
+			out[i].Normalize = mend
 		}
 		switch out[i].Name {
 		case "bash":

@@ -62,7 +62,7 @@ func folderOf(ctx context.Context, env tool.Env, path string) string {
 func (j *job) open(c *tool.Call, dir, home string) bool {
 	inside := func(top string) bool { return text.Inside(top, dir) }
 	return inside(c.Env.Root) || slices.ContainsFunc(c.Env.Folders, inside) || slices.ContainsFunc(j.box.Write, inside) ||
-		slices.Contains([]string{"/", "/tmp", "/var/tmp", "/run"}, dir) || home != "" && text.Inside(dir, home) || c.Env.Own(dir, false) ||
+		slices.Contains([]string{"/", "/tmp", "/var/tmp", "/run"}, dir) || home != "" && text.Inside(dir, home) || c.Env.IsTemporary(dir, false) ||
 		places.Map{}.Of(dir).Zone == places.System
 }
 

@@ -136,7 +136,7 @@ func (s *session) try(ctx context.Context, name string, a args) (tool.Result, er
 		s.cwd = r.Cwd
 	}
 	for _, f := range r.Files {
-		if !f.Partly {
+		if !f.Partial {
 			s.seen[f.Path] = f.Digest
 		}
 	}
@@ -496,13 +496,13 @@ func TestEffects(t *testing.T) {
 			{Kind: tool.Write, Path: s.path("real/d")},
 			{Kind: tool.Execute, Text: "ls", Class: tool.ProvenRead},
 			{Kind: tool.Read, Path: s.path("real")},
-			{Kind: tool.Network, Text: "example.com", Asked: true},
+			{Kind: tool.Network, Text: "example.com", FromArgument: true},
 			{Kind: tool.External, Text: "run outside the sandbox"},
 		}},
 		{"bash", args{"command": "ls", "network": true}, []tool.Effect{
 			{Kind: tool.Execute, Dir: s.path("real"), Text: "ls", Class: tool.ProvenRead},
 			{Kind: tool.Read, Path: s.path("real")},
-			{Kind: tool.Network, Text: "*", Asked: true},
+			{Kind: tool.Network, Text: "*", FromArgument: true},
 		}},
 		{"jobs", args{"action": "list"}, nil},
 		{"jobs", args{"action": "kill", "id": "1"}, nil},

@@ -150,18 +150,18 @@ func TestFeedAnswers(t *testing.T) {
 func TestLeft(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
-	if r := s.did("bash", args{"command": "echo x"}); r.Left {
+	if r := s.did("bash", args{"command": "echo x"}); r.LeftProcesses {
 		t.Error("nothing is left, and it is said that something is")
 	}
 	r := s.did("bash", args{"command": "sleep 300 >/dev/null 2>&1 & echo $! >pid"})
-	if !r.Left || r.Job != nil {
+	if !r.LeftProcesses || r.Job != nil {
 		t.Errorf("a process is left: %+v", r)
 	}
-	if r := s.did("bash", args{"command": "echo y"}); !r.Left {
+	if r := s.did("bash", args{"command": "echo y"}); !r.LeftProcesses {
 		t.Error("it is still there")
 	}
 	s.did("bash", args{"command": "kill $(cat pid); while kill -0 $(cat pid) 2>/dev/null; do sleep 0.01; done"})
-	if r := s.did("bash", args{"command": "echo z"}); r.Left {
+	if r := s.did("bash", args{"command": "echo z"}); r.LeftProcesses {
 		t.Error("it has ended, and is said to be left")
 	}
 }
@@ -181,7 +181,7 @@ func TestInherit(t *testing.T) {
 			t.Errorf("process %d has ended with the child", pid)
 		}
 	}
-	if r := parent.did("bash", args{"command": "true"}); !r.Left {
+	if r := parent.did("bash", args{"command": "true"}); !r.LeftProcesses {
 		t.Error("the parent does not know of it")
 	}
 	if _, ended := parent.shell.Leave(tools.Leaving{None: true}); len(ended) != 2 {

@@ -72,14 +72,14 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 	if top := repositoryTop(ctx, c.Env); top != "" && top != c.Env.Root && namesGit.MatchString(in.Command) {
 		out.effects = append(out.effects, tool.Effect{Kind: tool.Read, Path: top}) // git reads its whole work tree
 	}
-	if out.class == tool.ProvenRead && namesTemp.MatchString(in.Command) && c.Env.Own("/tmp/x", true) {
+	if out.class == tool.ProvenRead && namesTemp.MatchString(in.Command) && c.Env.IsTemporary("/tmp/x", true) {
 		out.effects = append(out.effects, tool.Effect{Kind: tool.Read, Path: "/tmp"})
 	}
 	for _, host := range in.Network {
 		if host == "true" { // written by models that mean network: true
 			host = "*"
 		}
-		out.effects = append(out.effects, tool.Effect{Kind: tool.Network, Text: host, Asked: true})
+		out.effects = append(out.effects, tool.Effect{Kind: tool.Network, Text: host, FromArgument: true})
 	}
 	out.outside = in.Outside
 	out.throws = throws(c, out)
@@ -224,7 +224,7 @@ func (p plan) box(c *tool.Call, in bashArgs) tool.Box {
 				b.Read = add(b.Read, e.Path)
 			}
 		case p.throws:
-		case e.Kind == tool.Write && b.Level == tool.BoxWorkspace && c.Env.Own(e.Path, true):
+		case e.Kind == tool.Write && b.Level == tool.BoxWorkspace && c.Env.IsTemporary(e.Path, true):
 			made[e.Path] = true
 		case e.Kind == tool.Write && b.Level == tool.BoxWorkspace:
 			b.Write = add(b.Write, e.Path)

@@ -27,7 +27,7 @@ type writeArgs struct {
 
 func writeFile() tool.Tool {
 	t := tool.New("write_file", writeFileDoc, runWrite)
-	t.Unshown = []string{"blob"} // results that mention a blob say how to use it
+	t.HiddenFields = []string{"blob"} // results that mention a blob say how to use it
 	t.Effects = pathEffect(tool.Write, func(in writeArgs) string { return in.Path })
 	t.Preview = withArgs(func(ctx context.Context, c *tool.Call, in writeArgs) (string, error) {
 		d, err := draftWrite(ctx, c, in)

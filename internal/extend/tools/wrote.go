@@ -62,13 +62,13 @@ func prepare(ctx context.Context, c *tool.Call, b tool.Box, effects []tool.Effec
 			continue
 		}
 		if slices.Contains(folders, path) {
-			within := tool.Change{Path: filepath.Join(path, ".inspan-new"), If: tool.NoFile}
+			within := tool.Change{Path: filepath.Join(path, ".inspan-new"), IfDigest: tool.NoFile}
 			if err := c.Env.Files.Change(ctx, within); err == nil {
 				_ = c.Env.Files.Change(ctx, tool.Change{Path: within.Path, Remove: true}) // it disturbs nothing
 			}
 			continue
 		}
-		if err := c.Env.Files.Change(ctx, tool.Change{Path: path, If: tool.NoFile}); err == nil {
+		if err := c.Env.Files.Change(ctx, tool.Change{Path: path, IfDigest: tool.NoFile}); err == nil {
 			out = append(out, place{c.Env.Files, path})
 		}
 	}
@@ -94,7 +94,7 @@ func madeFolders(effects []tool.Effect) []string {
 func unused(made []place, code int) {
 	for _, p := range made {
 		if code != 0 {
-			_ = p.files.Change(context.Background(), tool.Change{Path: p.path, Remove: true, If: tool.Digest(nil)}) // it has content
+			_ = p.files.Change(context.Background(), tool.Change{Path: p.path, Remove: true, IfDigest: tool.Digest(nil)}) // it has content
 		}
 	}
 }
@@ -108,7 +108,7 @@ func wrote(ctx context.Context, c *tool.Call, before []written) []tool.File {
 		f := tool.File{Path: w.path, Written: true}
 		switch {
 		case err == nil:
-			f.Digest, f.Partly = tool.Digest(data), !w.known
+			f.Digest, f.Partial = tool.Digest(data), !w.known
 		case !errors.Is(err, fs.ErrNotExist):
 			continue
 		}

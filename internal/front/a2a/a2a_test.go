@@ -262,7 +262,7 @@ func TestSet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if w.Status().Rests && len(w.Status().Waiting) == 2 { // the script has gone as far as it could
+		if w.Status().OnlyWaits && len(w.Status().Waiting) == 2 { // the script has gone as far as it could
 			break
 		}
 	}

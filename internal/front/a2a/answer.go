@@ -19,7 +19,7 @@ import (
 
 // questionFor returns a question for the client: in words, and as data that names the possible answers.
 func questionFor(p inspan.Pending) []*sdk.Part {
-	if p.Asks {
+	if p.IsQuestion {
 		s, options := words.Question(p.Call)
 		list := make([]any, len(options))
 		for i, o := range options {
@@ -89,7 +89,7 @@ func answeredQuestion(st inspan.Status, m *sdk.Message) (p inspan.Pending, choic
 // parseDecision parses an answer. A client can't decide for longer than the session: that is up to the person whose
 // settings these are.
 func parseDecision(p inspan.Pending, choice string) (event.Decided, string) {
-	if p.Asks {
+	if p.IsQuestion {
 		return words.Answer(p.Call, choice)
 	}
 	switch strings.ToLower(choice) {

@@ -165,7 +165,7 @@ func (v *handler) input(r *record, m *sdk.Message, key string) (event.Body, erro
 		if err != nil {
 			return nil, err
 		}
-		if v.server.DecideHere && !p.Asks {
+		if v.server.DecideHere && !p.IsQuestion {
 			return nil, fmt.Errorf("%w: only the machine of the agent can decide this", sdk.ErrUnauthorized)
 		}
 		d, problem := parseDecision(p, choice)

@@ -55,7 +55,7 @@ func (st *session) askRaised(ctx context.Context, t *turn, p inspan.Pending) (ev
 // ask lets the person decide on a call. The answer is nil if someone else was faster, or if the person wants the
 // whole run to end.
 func (st *session) ask(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
-	if !p.Asks {
+	if !p.IsQuestion {
 		return st.askConsent(ctx, t, p)
 	}
 	_, more := st.agent.capabilities()
@@ -192,7 +192,7 @@ func (st *session) effectsText(p inspan.Pending) (content []wire.ToolCallContent
 // textQuestion returns the text of a question that only a prompt can answer.
 func (st *session) textQuestion(p inspan.Pending) string {
 	question, options := words.Question(p.Call)
-	if _, more := st.agent.capabilities(); more.forms() || !p.Asks || len(options) > 0 {
+	if _, more := st.agent.capabilities(); more.forms() || !p.IsQuestion || len(options) > 0 {
 		return ""
 	}
 	return cmp.Or(text.Clean(question), text.Clean(p.Preview), "What do you say?")

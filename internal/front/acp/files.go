@@ -37,7 +37,7 @@ type buffers struct {
 	reads      bool   // the client can read files for us
 	writes     bool   // the client can write files for us
 
-	changing sync.Mutex // makes Change.If and the change one step for the calls of this session
+	changing sync.Mutex // makes Change.IfDigest and the change one step for the calls of this session
 }
 
 // maxText is the largest file, in bytes, that the client is asked for.
@@ -155,7 +155,7 @@ func (b *buffers) Change(ctx context.Context, c tool.Change) error {
 			return &fs.PathError{Op: "change", Path: c.Path, Err: err}
 		}
 	}
-	if c.If != "" && c.If != tool.Digest(before) {
+	if c.IfDigest != "" && c.IfDigest != tool.Digest(before) {
 		return &fs.PathError{Op: "change", Path: c.Path, Err: tool.ErrChanged}
 	}
 	return b.write(ctx, real, name, c)
@@ -165,7 +165,7 @@ func (b *buffers) Change(ctx context.Context, c tool.Change) error {
 func (b *buffers) write(ctx context.Context, real, name string, c tool.Change) error {
 	// If the disk refuses the change, the client is not asked. No file has this digest, so this changes
 	// nothing.
-	if err := b.Files.Change(ctx, tool.Change{Path: real, Data: c.Data, Exact: true, If: "unwritten"}); !errors.Is(err, tool.ErrChanged) {
+	if err := b.Files.Change(ctx, tool.Change{Path: real, Data: c.Data, Exact: true, IfDigest: "unwritten"}); !errors.Is(err, tool.ErrChanged) {
 		return err
 	}
 	request := wire.WriteTextFileRequest{SessionId: wire.SessionId(b.session), Path: name, Content: string(c.Data)}
@@ -176,7 +176,7 @@ func (b *buffers) write(ctx context.Context, real, name string, c tool.Change) e
 	if bytes.Equal(after, c.Data) {
 		return nil
 	}
-	c.If = ""
+	c.IfDigest = ""
 	return b.Files.Change(ctx, c)
 }
 

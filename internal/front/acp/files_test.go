@@ -177,31 +177,31 @@ func TestBuffersChange(t *testing.T) {
 	}{
 		{
 			"by the buffer",
-			tool.Change{Path: at("a.txt"), Data: []byte("next"), If: digest("buffer"), Exact: true},
+			tool.Change{Path: at("a.txt"), Data: []byte("next"), IfDigest: digest("buffer"), Exact: true},
 			"", "read a.txt write a.txt", "next",
 		},
 		{
 			"by the disk",
-			tool.Change{Path: at("unsaved.txt"), Data: []byte("next"), If: digest("disk")},
+			tool.Change{Path: at("unsaved.txt"), Data: []byte("next"), IfDigest: digest("disk")},
 			"has changed", "read unsaved.txt", "disk",
 		},
 		{
 			"not to be there",
-			tool.Change{Path: at("unsaved.txt"), Data: []byte("next"), If: tool.NoFile},
+			tool.Change{Path: at("unsaved.txt"), Data: []byte("next"), IfDigest: tool.NoFile},
 			"has changed", "read unsaved.txt", "disk",
 		},
 		{
 			"not saved by the editor",
-			tool.Change{Path: at("unsaved.txt"), Data: []byte("next"), If: digest("buffer")},
+			tool.Change{Path: at("unsaved.txt"), Data: []byte("next"), IfDigest: digest("buffer")},
 			"",
 			"read unsaved.txt write unsaved.txt", "next",
 		},
 		{"refused", tool.Change{Path: at("fails.txt"), Data: []byte("next")}, "the window is closed", "read fails.txt", "disk"},
-		{"new", tool.Change{Path: at("sub/new.txt"), Data: []byte("next"), If: tool.NoFile}, "", "", "next"},
+		{"new", tool.Change{Path: at("sub/new.txt"), Data: []byte("next"), IfDigest: tool.NoFile}, "", "", "next"},
 		{"no text", tool.Change{Path: at("bin"), Data: []byte("\x00next")}, "", "", "\x00next"},
 		{"removed", tool.Change{Path: at("gone.txt"), Remove: true}, "", "", ""},
 		{"guarded", tool.Change{Path: at("guarded/key"), Data: []byte("next")}, "tools may not touch this", "", "disk"},
-		{"by a link", tool.Change{Path: at("link"), Data: []byte("linked"), If: digest("next")}, "", "read a.txt write a.txt", "linked"},
+		{"by a link", tool.Change{Path: at("link"), Data: []byte("linked"), IfDigest: digest("next")}, "", "read a.txt write a.txt", "linked"},
 		{"by a link that was not judged", tool.Change{Path: at("link"), Data: []byte("next"), Exact: true}, "has changed", "", "linked"},
 	} {
 		*log = nil

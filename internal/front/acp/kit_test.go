@@ -88,7 +88,7 @@ func serverIn(state string, change func(*inspan.Agent), steps ...script.Step) *a
 	a := app.New(&config.Installation{StateDir: state})
 	s := &acp.Server{App: a}
 	s.Host = func(o app.Options, warn func(string)) *inspan.Host {
-		return &inspan.Host{Dir: a.Store().Dir, Agent: func(_ context.Context, at inspan.Place) (*inspan.Agent, error) {
+		return &inspan.Host{Dir: a.Store().Dir, Agent: func(_ context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 			warn("there are no walls\nhere")
 			env, err := sandbox.Local(at.Root, at.Blobs, sandbox.Options{})
 			if err != nil {

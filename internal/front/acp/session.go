@@ -61,7 +61,7 @@ func (st *session) enter(open func(*inspan.Host) (*inspan.Session, error)) (*ins
 	o.Servers = st.servers
 	h := st.agent.host(o, st.warn)
 	made := h.Agent
-	h.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+	h.Agent = func(ctx context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 		agent, err := made(ctx, at)
 		if err != nil {
 			return nil, err

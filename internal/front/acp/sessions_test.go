@@ -389,7 +389,7 @@ func TestModel(t *testing.T) {
 	s.Host = func(o app.Options, warn func(string)) *inspan.Host {
 		h := inner(o, warn)
 		agent := h.Agent
-		h.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+		h.Agent = func(ctx context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 			made = append(made, o.Model)
 			if o.Model == "none/x" {
 				return nil, fmt.Errorf("there is no such model")
@@ -444,7 +444,7 @@ func TestKeepTrying(t *testing.T) {
 	s.Host = func(o app.Options, warn func(string)) *inspan.Host {
 		h := inner(o, warn)
 		agent := h.Agent
-		h.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+		h.Agent = func(ctx context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 			made = append(made, fmt.Sprint(o.Limits.RetryLong))
 			if o.Limits.RetryLong && len(made) > 5 {
 				return nil, fmt.Errorf("a rule can't be read")

@@ -66,7 +66,7 @@ func (t *turn) reapply() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.run != nil {
-		t.run.Again()
+		t.run.Rerun()
 	}
 }
 
@@ -158,8 +158,8 @@ func (st *session) runTurn(t *turn, said []event.Body) (any, error) {
 
 // drive runs the session, reports its events to the client, and lets the person answer, until the turn is over.
 func (st *session) drive(t *turn, inputs []event.Body) error {
-	run := &inspan.Conductor{Session: st.current(), Together: true, Before: st.takeDeferred}
-	run.See = func(e event.Event) error {
+	run := &inspan.Conductor{Session: st.current(), AskConcurrently: true, BeforeRun: st.takeDeferred}
+	run.OnEvent = func(e event.Event) error {
 		switch b := e.Body.(type) {
 		case event.Replied:
 			t.usage = t.usage.Add(b.Usage)
@@ -232,7 +232,7 @@ func asAnswer(waiting []inspan.Pending, said []event.Body) (event.Body, bool) {
 			continue
 		}
 		for _, p := range waiting {
-			if d, problem := words.Answer(p.Call, text); p.Asks && problem == "" {
+			if d, problem := words.Answer(p.Call, text); p.IsQuestion && problem == "" {
 				return d, true
 			}
 		}

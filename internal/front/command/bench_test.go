@@ -74,7 +74,7 @@ func hostFor(b *testing.B, dir, url string, change func(*inspan.Agent)) *inspan.
 	o := app.Options{Model: "fake/m", Mode: "auto", Limits: inspan.Limits{Turns: -1}, Unattended: true}
 	h := a.Host(o, func(text string) { b.Log(text) })
 	make := h.Agent
-	h.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+	h.Agent = func(ctx context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 		agent, err := make(ctx, at)
 		if err == nil {
 			change(agent)

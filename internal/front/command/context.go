@@ -69,8 +69,8 @@ func printContext(out io.Writer, id string, c inspan.Context) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	if c.Again > 0 {
-		fmt.Fprintf(out, "%d of %d calls repeated an earlier result, which the prompt holds only once.\n", c.Again, c.Calls)
+	if c.NotRepeated > 0 {
+		fmt.Fprintf(out, "%d of %d calls repeated an earlier result, which the prompt holds only once.\n", c.NotRepeated, c.Calls)
 	}
 	if c.Compactions > 0 {
 		fmt.Fprintf(out, "inspan compacted the conversation %s; the history tool finds the removed text.\n", text.Count(c.Compactions, "time"))

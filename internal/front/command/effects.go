@@ -40,7 +40,7 @@ func (c *command) effects() *cobra.Command {
 }
 
 // printEffects prints the effects of a session that a rewind can't undo.
-func printEffects(out io.Writer, list []running.Lasting) {
+func printEffects(out io.Writer, list []running.LastingEffect) {
 	if len(list) == 0 {
 		fmt.Fprintln(out, "This session had no effects outside the workspace.")
 	}

@@ -71,7 +71,7 @@ func TestTablesDriveNoTerminal(t *testing.T) {
 		"costs": {2, func(w io.Writer) error { return printCosts(w, "model", []cost.Row{{Key: hostile}}) }},
 		"spent": {6, func(w io.Writer) error {
 			row := cost.Row{Key: hostile}
-			return printSpent(w, cost.Report{By: "tool", Rows: []cost.Row{row}, Costliest: []cost.Costly{{Row: row}}})
+			return printSpent(w, cost.Report{By: "tool", Rows: []cost.Row{row}, Costliest: []cost.CostCause{{Row: row}}})
 		}},
 		"sessions": {2, func(w io.Writer) error { return printSessions(w, []store.Info{{ID: "s", Title: hostile}}) }},
 		"running":  {2, func(w io.Writer) error { return printRunning(w, []running.Driven{{ID: "s", What: hostile}}) }},
@@ -201,7 +201,7 @@ func TestSpent(t *testing.T) {
 	total := cost.Row{Key: "total", Replies: 2, Usage: reply.Usage.Add(memory.Usage), Dollars: cost.Of(4), Unpriced: 1}
 	report := cost.Report{
 		By: cost.Causes, Rows: []cost.Row{reply, memory}, Total: total,
-		Costliest: []cost.Costly{{Row: reply}, {Row: memory, Advice: "forget"}},
+		Costliest: []cost.CostCause{{Row: reply}, {Row: memory, Advice: "forget"}},
 	}
 	holds(t, printed(t, func(w io.Writer) error { return printSpent(w, report) }),
 		"CAUSE FRESH CACHED WRITTEN OUTPUT US $ SHARE",
@@ -215,7 +215,7 @@ func TestSpent(t *testing.T) {
 	)
 	free := cost.Row{Key: "memory", Usage: llm.Usage{Input: 1500}}
 	report = cost.Report{By: cost.Causes, Rows: []cost.Row{free}, Total: cost.Row{Key: "total", Usage: llm.Usage{Input: 3000}}}
-	report.Costliest = []cost.Costly{{Row: free}}
+	report.Costliest = []cost.CostCause{{Row: free}}
 	holds(t, printed(t, func(w io.Writer) error { return printSpent(w, report) }),
 		"CAUSE FRESH CACHED WRITTEN OUTPUT US $ SHARE",
 		"memory 1500 0 0 0 0.0000 50.0%", // without prices by tokens

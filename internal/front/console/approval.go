@@ -34,7 +34,7 @@ func (a *approval) canEdit() bool {
 
 // choices returns the words that the arrow keys choose from; nil if the answer is in the person's own words.
 func (a *approval) choices() (list []string) {
-	if a.Asks || a.editing {
+	if a.IsQuestion || a.editing {
 		return nil
 	}
 	for _, o := range a.options() {
@@ -59,9 +59,9 @@ func (p *Person) offer(a approval) string {
 	switch {
 	case a.editing:
 		return "  Run this instead: "
-	case a.Asks && a.Preview == "":
+	case a.IsQuestion && a.Preview == "":
 		return "  Its client answers it. What you type is the tool's result instead: "
-	case a.Asks:
+	case a.IsQuestion:
 		return "  Your answer (a number or your own words): "
 	}
 	var b strings.Builder
@@ -86,7 +86,7 @@ func (a *approval) parse(line string) (d event.Decided, note, problem string) {
 		a.editing = false
 		d, problem = words.Edited(a.Call, line)
 		return d, "", problem
-	case a.Asks:
+	case a.IsQuestion:
 		d, problem = words.Answer(a.Call, line)
 		return d, "", problem
 	}

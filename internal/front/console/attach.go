@@ -211,7 +211,7 @@ func (w *attached) follow(ctx context.Context) (coming <-chan streamed, stop fun
 	out, done := make(chan streamed), make(chan struct{})
 	var after uint64
 	if !w.Whole {
-		after = w.session.Began()
+		after = w.session.RunStart()
 	}
 	w.seq = after
 	go func() {
@@ -298,7 +298,7 @@ func (w *attached) watchDriver(ctx context.Context) (bool, error) {
 	somebody, err := w.Driven(ctx)
 	before := w.gone
 	if w.gone = !somebody; w.gone && err == nil { // the last events may not have been read yet
-		w.head, err = w.session.End(ctx)
+		w.head, err = w.session.LastSeq(ctx)
 	}
 	return somebody || !before, err
 }

@@ -71,7 +71,7 @@ func hosted(t *testing.T, ran *[]string, steps ...script.Step) (*inspan.Session,
 	note.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) {
 		return []tool.Effect{{Kind: tool.Write, Path: "/w/a"}}, nil
 	}
-	host := &inspan.Host{Dir: t.TempDir(), Agent: func(_ context.Context, at inspan.Place) (*inspan.Agent, error) {
+	host := &inspan.Host{Dir: t.TempDir(), Agent: func(_ context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 		return &inspan.Agent{Model: &script.Model{Steps: steps}, Mode: "ask", Env: tool.Env{Root: at.Root}, Tools: []tool.Tool{
 			note, testkit.Fill("note", `{"word":"one"}`, `{"word":"two"}`),
 		}}, nil

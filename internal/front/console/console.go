@@ -111,7 +111,7 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 	printed := c.throughQueue()
 	ctx, stop := c.catchInterrupt(ctx, run)
 	v := c.showNextRun(run)
-	for _, p := range s.Status().Open {
+	for _, p := range s.Status().OpenCalls {
 		v.open(p)
 	}
 	err := c.writeOpening(ctx, s, v)
@@ -187,7 +187,7 @@ func (c *Console) conductor(s *inspan.Session) *inspan.Conductor {
 				return err
 			})
 		}
-		run.After = c.Person.raise
+		run.AfterRun = c.Person.raise
 	}
 	return run
 }
@@ -196,7 +196,7 @@ func (c *Console) conductor(s *inspan.Session) *inspan.Conductor {
 func (c *Console) showNextRun(run *inspan.Conductor) *view {
 	v := newView(c)
 	c.prepareOutput(run.Session.Status)
-	run.See = func(e event.Event) error {
+	run.OnEvent = func(e event.Event) error {
 		// Before the model is first asked, the person learns what will be denied.
 		if _, asked := e.Body.(event.Asked); asked && !v.warned && c.Unattended {
 			v.warned = true
@@ -297,7 +297,7 @@ func (v *view) result(st inspan.Status, err error) Result {
 	r := Result{
 		Session: st.Session, Text: v.fold.Last, Model: st.Route, Turns: st.Turns, Calls: st.Calls,
 		Denied: len(v.denials), Denials: v.denials, Allow: v.ways, Fetched: v.fetched, Sensitive: v.touched,
-		Usage: st.Usage, Cost: st.Cost, Unpriced: st.Unpriced, over: st.Over(),
+		Usage: st.Usage, Cost: st.Cost, Unpriced: st.Unpriced, over: st.WorkflowEnded(),
 	}
 	if r.over && st.Stopped.Reason == event.ReasonFailed {
 		err = nil // the log has it too, for those who only read that

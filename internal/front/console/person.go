@@ -169,7 +169,7 @@ func (p *Person) interrupt() {
 
 // show prints the question, and everything that would happen.
 func (p *Person) show(w inspan.Pending) {
-	if w.Asks && w.Preview != "" {
+	if w.IsQuestion && w.Preview != "" {
 		fmt.Fprintln(p.out, p.console.paint(yellow, "? "+strings.ReplaceAll(text.VisibleLines(w.Preview), "\n", "\n    ")))
 		return
 	}
@@ -197,7 +197,7 @@ func (p *Person) show(w inspan.Pending) {
 // its result.
 func reasonOf(w inspan.Pending, why string) string {
 	for _, e := range w.Effects {
-		if w.Asks && w.Preview == "" && e.Kind == tool.Question && e.Text != "" {
+		if w.IsQuestion && w.Preview == "" && e.Kind == tool.Question && e.Text != "" {
 			return e.Text
 		}
 	}

@@ -177,7 +177,7 @@ func (w *attached) command(ctx context.Context, line string) bool {
 	switch {
 	case at >= 0:
 		list[at].run(w, ctx)
-	case w.asked != "" && w.soon.Asks:
+	case w.asked != "" && w.soon.IsQuestion:
 		return false
 	default:
 		w.startLine()

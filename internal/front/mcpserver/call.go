@@ -140,7 +140,7 @@ func (r *tenant) attendCall(ctx context.Context, req *sdk.CallToolRequest, w *cl
 func (r *tenant) askClient(ctx context.Context, req *sdk.CallToolRequest, w *clientCall, q question) *sdk.CallToolResult {
 	if !hasForms(req) {
 		d := event.Decided{Call: q.Call.ID, By: "nobody", Reason: "it needs approval, and this client can't ask anybody for it"}
-		if q.Asks {
+		if q.IsQuestion {
 			d.Reason = "nobody is here to answer; decide yourself, and say what you decided"
 		}
 		q.answer <- d
@@ -271,9 +271,9 @@ const grace = 10 * time.Second
 // interrupted, and its processes have ended when drive returns.
 func (w *clientCall) drive(s *inspan.Session, see func(event.Event), inputs ...event.Body) error {
 	c := inspan.Conductor{
-		Session: s, Together: true, Grace: grace,
-		See: func(e event.Event) error { see(e); return nil },
-		Ask: w.ask,
+		Session: s, AskConcurrently: true, Grace: grace,
+		OnEvent: func(e event.Event) error { see(e); return nil },
+		Ask:     w.ask,
 	}
 	defer context.AfterFunc(w.ctx, func() { c.Interrupt(event.Cancelled{By: w.client}) })()
 	return c.Run(context.WithoutCancel(w.ctx), inputs...)

@@ -171,7 +171,7 @@ func (d *connection) open() (*slot, error) {
 	s := &slot{model: &caller{}, busy: make(chan struct{}, 1), cwd: root}
 	s.busy <- struct{}{}
 	from := d.tenant.server.Tools
-	host := &inspan.Host{Store: from.Sessions(), Agent: func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+	host := &inspan.Host{Store: from.Sessions(), Agent: func(ctx context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 		a, err := from.Agent(ctx, at)
 		if err != nil {
 			return nil, err

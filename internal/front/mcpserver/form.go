@@ -22,7 +22,7 @@ const (
 // form returns a question as the client shows it: everything that would happen in the message, and one field for
 // the choice. A choice for longer than the call is only offered if a rule describes its extent.
 func form(p inspan.Pending) *sdk.ElicitParams {
-	if p.Asks {
+	if p.IsQuestion {
 		question, options := words.Question(p.Call)
 		message := "inspan asks: " + text.VisibleLines(question) + "\n\nDo not answer with a password or a key."
 		for i, o := range options {
@@ -78,7 +78,7 @@ func decision(p inspan.Pending, res *sdk.ElicitResult, by string) (d event.Decid
 		return d, ""
 	case res.Action != "accept":
 		return d, "the answer can't be read"
-	case p.Asks:
+	case p.IsQuestion:
 		text, _ := res.Content["answer"].(string)
 		a, problem := words.Answer(p.Call, text)
 		d.Allow, d.Answer = a.Allow, a.Answer

@@ -191,7 +191,7 @@ func (s *Server) findTools(ctx context.Context) error {
 	if s.Tools == nil || s.specs != nil {
 		return nil
 	}
-	a, err := s.Tools.Agent(ctx, inspan.Place{Root: s.Root})
+	a, err := s.Tools.Agent(ctx, inspan.SessionSpec{Root: s.Root})
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (d *connection) recordEnd(s *slot, end event.Ended) {
 		d.shared.seen, d.shared.jobs = map[string]string{}, map[string]*slot{}
 	}
 	for _, f := range end.Files {
-		if !f.Partly {
+		if !f.Partial {
 			d.shared.seen[f.Path] = f.Digest
 		}
 	}

@@ -397,7 +397,7 @@ func TestLongConnection(t *testing.T) {
 func TestOnlyTools(t *testing.T) {
 	h := newHouse(t, "ask")
 	from := h.Tools
-	h.Tools = &inspan.Host{Dir: from.Dir, Agent: func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+	h.Tools = &inspan.Host{Dir: from.Dir, Agent: func(ctx context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 		a, err := from.Agent(ctx, at)
 		if err == nil {
 			a.Limits.Turns, a.Limits.Tokens, a.Limits.Time, a.Unattended = 1, 1, time.Nanosecond, true

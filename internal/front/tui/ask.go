@@ -83,7 +83,7 @@ func (a *ask) prepare(l look) {
 	case a.limit != nil:
 		a.title = l.paint(yellow, "? "+words.OneLine(a.limit.Detail, l.width-2))
 		a.choices = []choice{{"y", "Yes, " + words.GoOn(*a.limit)}, {"n", "No, stop here"}}
-	case a.pending.Asks:
+	case a.pending.IsQuestion:
 		s, options := words.Question(w.Call)
 		a.title = l.paint(yellow, "? "+words.OneLine(w.Name(), 60))
 		a.body = wrap(text.VisibleLines(cmp.Or(s, w.Preview)), l.width, "  ")
@@ -143,7 +143,7 @@ func (a *ask) choiceLines(l look, i int) []string {
 	if i == a.at {
 		mark = fmt.Sprintf("› %d ", i+1)
 	}
-	if !a.pending.Asks {
+	if !a.pending.IsQuestion {
 		said += " (" + c.text + ")"
 	}
 	lines := wrapHanging(l, mark, said)
@@ -226,7 +226,7 @@ func (a *ask) footer(l look, rows int, unseen bool) (out []string, listed bool, 
 		empty = "one moment" // key presses don't count as an answer yet
 	case a.limit != nil:
 		empty = "y or n"
-	case a.pending.Asks:
+	case a.pending.IsQuestion:
 		empty = "your answer"
 	case a.edited:
 		empty = "the command (Esc leaves it as it was)"
@@ -295,7 +295,7 @@ func (a *ask) key(k tea.KeyPressMsg, action string) tea.Cmd {
 
 // note begins a note to a yes: to the chosen one, or else to the one that counts once.
 func (a *ask) note() {
-	if a.pending.Asks || a.limit != nil || a.edited || !a.reply.empty() {
+	if a.pending.IsQuestion || a.limit != nil || a.edited || !a.reply.empty() {
 		return
 	}
 	a.noted = true
@@ -321,7 +321,7 @@ func (a *ask) edit() {
 // letter begins a sentence. A question of the model has none, since its answer may begin with a number, and neither has a
 // note.
 func (a *ask) choiceOfKey(k tea.KeyPressMsg, action string) int {
-	if a.pending.Asks || a.noted || a.edited || action != "" || !a.reply.empty() {
+	if a.pending.IsQuestion || a.noted || a.edited || action != "" || !a.reply.empty() {
 		return -1
 	}
 	for i, c := range a.choices {
@@ -414,7 +414,7 @@ func (a *ask) answer() tea.Cmd {
 	var d event.Decided
 	var note, problem string
 	switch {
-	case a.pending.Asks:
+	case a.pending.IsQuestion:
 		d, problem = words.Answer(a.pending.Call, text)
 	case a.noted:
 		note = written

@@ -22,7 +22,7 @@ type session interface {
 	// do, and puts the events into the pump. For before see [inspan.Conductor].
 	prepareRun(before func() []event.Body) func(ctx context.Context, inputs []event.Body) error
 	// sendToRun sends an input into the run in progress, and returns its number in the log, or 0 if that is unknown.
-	// It fails with [inspan.ErrOver] if no run is in progress.
+	// It fails with [inspan.ErrRunEnded] if no run is in progress.
 	sendToRun(ctx context.Context, input event.Body) (seq uint64, err error)
 	// again makes a run that waits for answers call the before of prepareRun for further events.
 	again()
@@ -165,8 +165,8 @@ type localSession struct {
 // processes see who asks and can answer.
 func (o *localSession) prepareRun(before func() []event.Body) func(context.Context, []event.Body) error {
 	run := &inspan.Conductor{
-		Session: o.Session, Grace: patience, AnswerWait: -1, Before: before,
-		See: func(e event.Event) error { o.pump.put(e); return nil },
+		Session: o.Session, Grace: patience, AnswerWait: -1, BeforeRun: before,
+		OnEvent: func(e event.Event) error { o.pump.put(e); return nil },
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -183,7 +183,7 @@ func (o *localSession) conductor() *inspan.Conductor {
 func (o *localSession) sendToRun(ctx context.Context, input event.Body) (uint64, error) {
 	run := o.conductor()
 	if run == nil {
-		return 0, inspan.ErrOver
+		return 0, inspan.ErrRunEnded
 	}
 	if b, ok := input.(event.Cancelled); ok {
 		run.Interrupt(b)
@@ -194,7 +194,7 @@ func (o *localSession) sendToRun(ctx context.Context, input event.Body) (uint64,
 
 func (o *localSession) again() {
 	if run := o.conductor(); run != nil {
-		run.Again()
+		run.Rerun()
 	}
 }
 
@@ -215,7 +215,7 @@ func (o *localSession) detach() {
 	left := event.Cancelled{By: "the user", Reason: "left", All: true}
 	switch run := o.conductor(); {
 	case run == nil:
-	case o.Status().Rests:
+	case o.Status().OnlyWaits:
 		run.Detach(left)
 	default:
 		run.Interrupt(left)

@@ -62,7 +62,7 @@ func benched(b *testing.B, out io.Writer, tools []tool.Tool, steps ...script.Ste
 	t := &tui.TUI{
 		App: a, Root: b.TempDir(), In: in, Out: out, Width: 120, Height: 40,
 		Host: func(app.Options, func(string)) *inspan.Host {
-			return &inspan.Host{Dir: a.Store().Dir, Agent: func(_ context.Context, at inspan.Place) (*inspan.Agent, error) {
+			return &inspan.Host{Dir: a.Store().Dir, Agent: func(_ context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 				return &inspan.Agent{Model: &script.Model{Steps: steps}, Tools: tools, Env: tool.Env{Root: at.Root}}, nil
 			}}
 		},

@@ -32,7 +32,7 @@ func boardOf(t testing.TB, a *app.App, width, height int) (*screen, *string) {
 // that waits for its end.
 func goes(t *testing.T, a *app.App, task string, steps ...script.Step) (s *inspan.Session, ended func()) {
 	t.Helper()
-	h := &inspan.Host{Dir: a.Store().Dir, Agent: func(_ context.Context, at inspan.Place) (*inspan.Agent, error) {
+	h := &inspan.Host{Dir: a.Store().Dir, Agent: func(_ context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 		return &inspan.Agent{Model: &script.Model{Steps: steps}, Tools: agentTools(), Env: tool.Env{Root: at.Root}, Limits: inspan.Limits{Retry: -1}}, nil
 	}}
 	s, err := h.New(t.Context(), t.TempDir())

@@ -24,12 +24,12 @@ func withTeam(t *tui.TUI) {
 	t.Host = func(o app.Options, warn func(string)) *inspan.Host {
 		h := host(o, warn)
 		agent := h.Agent
-		h.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+		h.Agent = func(ctx context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 			a, err := agent(ctx, at)
 			if err == nil {
 				team := &subagent.Team{
 					Sessions: h.Sessions(), Roles: skill.BuiltinRoles,
-					Make: func(_ context.Context, _ subagent.Order, at inspan.Place) (*inspan.Agent, error) {
+					Make: func(_ context.Context, _ subagent.Order, at inspan.SessionSpec) (*inspan.Agent, error) {
 						return &inspan.Agent{Model: &script.Model{}, Tools: agentTools(), Env: tool.Env{Root: at.Root}, Limits: inspan.Limits{Retry: -1}}, nil
 					},
 				}

@@ -95,7 +95,7 @@ func start(t testing.TB, width, height int, change func(*tui.TUI), steps ...scri
 	s.tui = &tui.TUI{
 		App: a, Root: root, In: in, Out: s, Width: width, Height: height,
 		Host: func(o app.Options, _ func(string)) *inspan.Host {
-			return &inspan.Host{Dir: a.Store().Dir, Agent: func(_ context.Context, at inspan.Place) (*inspan.Agent, error) {
+			return &inspan.Host{Dir: a.Store().Dir, Agent: func(_ context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 				return &inspan.Agent{
 					Model: &script.Model{Steps: steps}, Tools: agentTools(),
 					Mode: o.Mode, Env: tool.Env{Root: at.Root}, Limits: inspan.Limits{Retry: -1},

@@ -27,7 +27,7 @@ func leavingAtASet(t *testing.T, key string) {
 		t.Host = func(o app.Options, warn func(string)) *inspan.Host {
 			h := host(o, warn)
 			agent := h.Agent
-			h.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+			h.Agent = func(ctx context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 				a, err := agent(ctx, at)
 				a.Tools = append(a.Tools, testkit.Fill("note", `{"word":"red"}`, `{"word":"blue"}`))
 				return a, err

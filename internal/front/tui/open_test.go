@@ -80,7 +80,7 @@ func TestResumeOfTheOpenSession(t *testing.T) {
 		t.Host = func(o app.Options, warn func(string)) *inspan.Host {
 			h := host(o, warn)
 			agent := h.Agent
-			h.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+			h.Agent = func(ctx context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 				if broken.Load() {
 					return nil, errors.New("no agent today")
 				}

@@ -118,7 +118,7 @@ func (t *talk) onSessionOpened(msg sessionOpened) tea.Cmd {
 	}
 	switch {
 	case len(msg.inputs)+len(t.held) > 0:
-	case t.driver == "" && msg.s.Status().Rests:
+	case t.driver == "" && msg.s.Status().OnlyWaits:
 		return t.start()
 	case len(t.view.Waiting()) > 0:
 		t.hints.say(t.driver)

@@ -194,7 +194,7 @@ func (q *questions) raise(limits *event.Limits) tea.Cmd {
 
 // dismiss closes a question without an answer. If the call needs approval, the run is interrupted.
 func (q *questions) dismiss(p inspan.Pending) tea.Cmd {
-	if p.Asks {
+	if p.IsQuestion {
 		return q.talk.decide(words.Dismissed(p.Call.ID), "")
 	}
 	return q.talk.interrupt()

@@ -97,7 +97,7 @@ func TestLoopEnds(t *testing.T) {
 		ui.Host = func(o app.Options, warn func(string)) *inspan.Host {
 			h := made(o, warn)
 			agent := h.Agent
-			h.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+			h.Agent = func(ctx context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 				a, err := agent(ctx, at)
 				if err == nil {
 					a.Limits.Turns = 1

@@ -37,7 +37,7 @@ type input struct {
 	away bool // for the process that drives the session elsewhere
 }
 
-// inputSent says that an input is in the log, or why not. [inspan.ErrOver] means that it came too late for the run.
+// inputSent says that an input is in the log, or why not. [inspan.ErrRunEnded] means that it came too late for the run.
 type inputSent struct {
 	input
 	err error

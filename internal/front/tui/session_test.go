@@ -359,7 +359,7 @@ func TestDiffNamesWhatCommandsChanged(t *testing.T) {
 		}
 		front.Options.Mode = tool.ModeEdit
 		front.Host = func(o app.Options, _ func(string)) *inspan.Host {
-			return &inspan.Host{Dir: front.App.Store().Dir, Agent: func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+			return &inspan.Host{Dir: front.App.Store().Dir, Agent: func(ctx context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 				take, err := front.App.Rewind.Checkpointing(ctx, at.Root, nil)
 				return &inspan.Agent{
 					Model: &script.Model{Steps: []script.Step{call("run", `{}`), sayStep("Over.")}}, Tools: []tool.Tool{run},
@@ -554,7 +554,7 @@ func TestLimits(t *testing.T) {
 		t.Host = func(o app.Options, warn func(string)) *inspan.Host {
 			h := host(o, warn)
 			make := h.Agent
-			h.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+			h.Agent = func(ctx context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 				a, err := make(ctx, at)
 				if at.New {
 					a.Limits.Turns = 1
@@ -623,7 +623,7 @@ func (*panicky) Stream(context.Context, llm.Request) iter.Seq2[llm.Chunk, error]
 func TestPanicOfAModelIsShown(t *testing.T) {
 	s := start(t, 80, 24, func(t *tui.TUI) {
 		t.Host = func(app.Options, func(string)) *inspan.Host {
-			return &inspan.Host{Dir: t.App.Store().Dir, Agent: func(_ context.Context, at inspan.Place) (*inspan.Agent, error) {
+			return &inspan.Host{Dir: t.App.Store().Dir, Agent: func(_ context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 				return &inspan.Agent{Model: &panicky{}, Env: tool.Env{Root: at.Root}}, nil
 			}}
 		}

@@ -246,7 +246,7 @@ func (t *talk) onInputSent(msg inputSent) tea.Cmd {
 		t.mine = slices.Delete(t.mine, i, i+1) // it never arrived, and the person has it
 		return nil
 	}
-	if errors.Is(msg.err, inspan.ErrOver) {
+	if errors.Is(msg.err, inspan.ErrRunEnded) {
 		return t.start(msg.body)
 	}
 	if d, ok := msg.body.(event.Decided); ok {

@@ -32,14 +32,14 @@ func (a *App) team(o Options, root string, hooks []tool.Hook) *subagent.Team {
 		Sessions: a.Running.Sessions, Hooks: hooks, Trees: subagent.Copies(), MaxDepth: a.Config.Agents.Depth, MaxOpen: a.Config.Agents.Open,
 		Redact: a.Permission.Redacted, MinuteCost: a.Config.MinuteCost, MinuteTokens: a.Config.MinuteTokens,
 		Roles: func() []skill.Role { return skill.Over(o.Kinds, a.Extensions.Roles(root, quiet)) },
-		Make: func(ctx context.Context, ord subagent.Order, at inspan.Place) (*inspan.Agent, error) {
+		Make: func(ctx context.Context, ord subagent.Order, at inspan.SessionSpec) (*inspan.Agent, error) {
 			return a.child(ctx, o, ord, at, quiet)
 		},
 	}
 }
 
 // child builds the agent of a subagent's session. It is built like any other, with fewer means.
-func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspan.Place, warn func(string)) (*inspan.Agent, error) {
+func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspan.SessionSpec, warn func(string)) (*inspan.Agent, error) {
 	o.Model = a.childModel(ord)
 	o.System, o.Mode = "", ""
 	o.Limits.Turns, o.Limits.Cost, o.Limits.Tokens, o.Limits.Time = 0, 0, 0, 0
@@ -112,7 +112,7 @@ func (b *build) asked(name string, held func(llm.Model) llm.Model) func(context.
 
 // leadOn adds the corpus role to a session for a person: its instructions, its mode and only its tools. A
 // resumed session keeps the role that it was opened with.
-func (o Options) leadOn(at inspan.Place) (Options, skill.Role, func([]tool.Tool) []tool.Tool) {
+func (o Options) leadOn(at inspan.SessionSpec) (Options, skill.Role, func([]tool.Tool) []tool.Tool) {
 	if at.New && len(o.Sources) == 0 || !at.New && !at.Corpus.Asked() {
 		return o, skill.Role{}, func(list []tool.Tool) []tool.Tool { return list }
 	}

@@ -267,14 +267,14 @@ func apart(dirs []string) (out []string) {
 func hostOf(a *App, o Options, warn func(string)) *inspan.Host {
 	return &inspan.Host{
 		Dir: a.sessions.Dir, Store: a.Running.Sessions,
-		Agent: func(ctx context.Context, s inspan.Place) (*inspan.Agent, error) {
+		Agent: func(ctx context.Context, s inspan.SessionSpec) (*inspan.Agent, error) {
 			return a.lead(ctx, o, s, warn)
 		},
 	}
 }
 
 // lead builds the agent of a session that works for a person.
-func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(string)) (*inspan.Agent, error) {
+func (a *App) lead(ctx context.Context, o Options, at inspan.SessionSpec, warn func(string)) (*inspan.Agent, error) {
 	if err := roomToRun(); err != nil {
 		return nil, err
 	}
@@ -323,7 +323,7 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 // root.
 func (a *App) Context(ctx context.Context, root, id string, warn func(string)) (inspan.Context, error) {
 	if id == "" {
-		agent, err := a.lead(ctx, Options{shown: true}, inspan.Place{Root: root, New: true}, warn)
+		agent, err := a.lead(ctx, Options{shown: true}, inspan.SessionSpec{Root: root, New: true}, warn)
 		if err != nil {
 			return inspan.Context{}, err
 		}
@@ -346,7 +346,7 @@ func (a *App) Context(ctx context.Context, root, id string, warn func(string)) (
 // a session in the folder root.
 func (a *App) byHand(ctx context.Context, o Options, root string, warn func(string)) (*inspan.Agent, error) {
 	o.Model, o.AllTools = "script", true
-	agent, err := a.lead(ctx, o, inspan.Place{Root: root, New: true}, warn)
+	agent, err := a.lead(ctx, o, inspan.SessionSpec{Root: root, New: true}, warn)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ import (
 type build struct {
 	*App
 	o    Options
-	at   inspan.Place
+	at   inspan.SessionSpec
 	warn func(string)
 
 	model  llm.Model
@@ -47,7 +47,7 @@ type build struct {
 }
 
 // build builds the agent of a session with all its tools except the dynamic ones.
-func (a *App) build(ctx context.Context, o Options, at inspan.Place, warn func(string)) (*build, error) {
+func (a *App) build(ctx context.Context, o Options, at inspan.SessionSpec, warn func(string)) (*build, error) {
 	b := &build{App: a, o: o, at: at, warn: warn, agent: &inspan.Agent{
 		Mode: o.Mode, Limits: o.Limits, Effort: cmp.Or(o.Effort, a.Config.Effort), Workspace: inspan.Workspace{Folders: o.Folders}, Unattended: o.Unattended,
 		Approvals: inspan.Approvals{Timeout: a.Config.Timeout}, Opening: inspan.Opening{Levers: a.Config.Levers.Stated()},
@@ -170,13 +170,13 @@ func (b *build) withhold() {
 			values["the header "+name+" of the MCP server "+s.Name] = value[strings.LastIndex(value, " ")+1:]
 		}
 	}
-	others := b.agent.Secrets.Withheld // nil means no others
+	others := b.agent.Secrets.Hidden // nil means no others
 	switch {
 	case len(values) == 0:
 	case others == nil:
-		b.agent.Secrets.Withheld = func() map[string]string { return values }
+		b.agent.Secrets.Hidden = func() map[string]string { return values }
 	default:
-		b.agent.Secrets.Withheld = func() map[string]string {
+		b.agent.Secrets.Hidden = func() map[string]string {
 			all := others()
 			maps.Copy(all, values)
 			return all

@@ -30,7 +30,7 @@ func TestElsewhere(t *testing.T) {
 	equipped := func(o app.Options) (names []string, told string, agent *inspan.Agent) {
 		t.Helper()
 		o.Model = "script"
-		agent, err := a.Host(o, func(string) {}).Agent(t.Context(), inspan.Place{Root: root, New: true})
+		agent, err := a.Host(o, func(string) {}).Agent(t.Context(), inspan.SessionSpec{Root: root, New: true})
 		if err != nil {
 			t.Fatal(err)
 		}

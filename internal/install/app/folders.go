@@ -15,7 +15,7 @@ import (
 
 // folders returns the extra folders of a session, without links: its own, those of the settings and those of
 // the options. An unusable folder of the settings is left out, with a warning.
-func (a *App) folders(o Options, at inspan.Place, warn func(string)) ([]string, error) {
+func (a *App) folders(o Options, at inspan.SessionSpec, warn func(string)) ([]string, error) {
 	var out []string
 	add := func(dir string) {
 		if !slices.Contains(out, dir) && dir != at.Root {

@@ -20,7 +20,7 @@ import (
 // TestPastSession checks the end of a closed session: its text, a new file, and its cost.
 func TestPastSession(t *testing.T) {
 	a := app.New(&config.Installation{StateDir: t.TempDir()})
-	host := &inspan.Host{Dir: a.Store().Dir, Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) {
+	host := &inspan.Host{Dir: a.Store().Dir, Agent: func(context.Context, inspan.SessionSpec) (*inspan.Agent, error) {
 		return &inspan.Agent{Model: &script.Model{Steps: []script.Step{{Parts: llm.Say("It was the cache.")}}}}, nil
 	}}
 	s, err := host.New(t.Context(), t.TempDir())

@@ -89,7 +89,7 @@ func answered(st inspan.Status, said event.Said) (event.Body, error) {
 	var asks []string
 	var one inspan.Pending
 	for _, p := range st.Questions() {
-		if p.Asks {
+		if p.IsQuestion {
 			one, asks = p, append(asks, p.ID())
 		}
 	}

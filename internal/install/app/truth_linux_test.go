@@ -111,7 +111,7 @@ func (w *world) host(a *app.App, first bool) *inspan.Host {
 	}
 	host := a.Host(o, func(string) {})
 	agent := host.Agent
-	host.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+	host.Agent = func(ctx context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 		made, err := agent(ctx, at)
 		if err == nil && !w.unattended {
 			made.Approve = func(context.Context, inspan.Pending) (bool, error) { return true, nil }

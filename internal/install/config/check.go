@@ -69,7 +69,7 @@ func (r *Router) check() error {
 			return fmt.Errorf("rules[%d].when.said: %w", i, err)
 		}
 	}
-	return oneOf("begin", r.Begin, router.BeginLocal, router.BeginCloud)
+	return oneOf("begin", r.Begin, "local", "cloud")
 }
 
 // allAre returns an error about the first text of a list that is not valid.

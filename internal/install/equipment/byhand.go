@@ -64,7 +64,7 @@ func Call(ctx context.Context, agent *inspan.Agent, name string, args json.RawMe
 		inputs = nil
 		for _, p := range s.Status().Waiting {
 			d := words.Dismissed(p.Call.ID)
-			d.Question, d.Allow = p.Question, !p.Asks
+			d.Question, d.Allow = p.Question, !p.IsQuestion
 			inputs = append(inputs, d)
 		}
 	}

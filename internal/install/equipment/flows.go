@@ -64,7 +64,7 @@ func (p *Program) Within(l inspan.Limits) inspan.Limits {
 // Wire makes an agent run a workflow instead of its model: the one that its session began, or begins with. With
 // neither, the model answers. Agents perform the agent steps. Outputs leave through forges, and through tell to
 // a person who is away. Self runs scripts, see [workflow.Options].
-func (p *Program) Wire(agent *inspan.Agent, at inspan.Place, agents workflow.Agents, forges *Forges, tell Tell, self string) (err error) {
+func (p *Program) Wire(agent *inspan.Agent, at inspan.SessionSpec, agents workflow.Agents, forges *Forges, tell Tell, self string) (err error) {
 	switch {
 	case at.Parent != "" || p == nil && at.Workflow == "":
 		return nil

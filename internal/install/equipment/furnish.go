@@ -60,7 +60,7 @@ func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come f
 	if scripts {
 		all, plans = append(all, script.Tool(c.Self)), planWorkflow(c.Self)
 	}
-	agent.Tools, agent.Dynamic.Directing = all, []string{"manage_agents"}
+	agent.Tools, agent.Dynamic.SubagentTools = all, []string{"manage_agents"}
 	agent.Dynamic.Tools = func(ctx context.Context) (shown, hidden []tool.Tool) {
 		shown, hidden = come(ctx), rare
 		if scripts {
@@ -95,7 +95,7 @@ func brief(list []tool.Tool) (out, known []tool.Tool) {
 	for i, t := range out {
 		if args := rare[t.Name]; args != nil {
 			known = append(known, t)
-			out[i].Unshown = slices.Concat(t.Unshown, args)
+			out[i].HiddenFields = slices.Concat(t.HiddenFields, args)
 		}
 	}
 	return out, known

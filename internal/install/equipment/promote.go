@@ -303,7 +303,7 @@ func (s *Set) scripts(root string, taken []string) (out []tool.Tool) {
 		}
 		taken = append(taken, d.Name)
 		t := s.scripted(d)
-		t.Sum = p.Digest()
+		t.CodeDigest = p.Digest()
 		out = append(out, t)
 	}
 	return out

@@ -19,6 +19,7 @@ import (
 	"github.com/inspan/inspan/internal/extend/memory"
 	"github.com/inspan/inspan/internal/extend/skill"
 	"github.com/inspan/inspan/internal/install/config"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/kernel/session"
 	"github.com/inspan/inspan/internal/safety/consent"
 	"github.com/inspan/inspan/internal/safety/guard"
@@ -127,7 +128,7 @@ func (k *Base) facts(ctx context.Context, agent *inspan.Agent, p Prompt) []strin
 	}
 	truth := policy.Session{
 		Mode: cmp.Or(p.Mode, tool.ModeAsk), Walls: agent.Env.Walls, Throwaway: agent.Env.Throwaway, Unattended: agent.Unattended,
-		Turns: max(cmp.Or(l.Turns, inspan.DefaultMaxTurns), 0), Cost: max(l.Cost, 0), Time: max(l.Time, 0), // below 0 means none
+		Turns: max(cmp.Or(l.Turns, loop.DefaultTurns), 0), Cost: max(l.Cost, 0), Time: max(l.Time, 0), // below 0 means none
 	}
 	list := append([]string{"workspace: " + agent.Env.Root, date}, truth.Facts()...)
 	lever := agent.Opening.Levers.Bootstrap

@@ -115,7 +115,7 @@ func (m MemoryTool) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, e
 	gone := in.Action == "forget" || in.Action == "remember" && len(in.Supersedes) > 0
 	if in.Action == "forget" && c.Untrusted || gone && (in.scope() != memory.Project || c.Mode == tool.ModeAsk) {
 		ids := strings.TrimSpace(strings.Join(append(in.Supersedes, in.ID), " "))
-		effects = append(effects, tool.Effect{Kind: tool.External, Text: fmt.Sprintf("forget %q of %s memory", ids, in.scope()), Gives: true})
+		effects = append(effects, tool.Effect{Kind: tool.External, Text: fmt.Sprintf("forget %q of %s memory", ids, in.scope()), SendsOnly: true})
 	}
 	tells := map[memory.Scope]string{
 		memory.User: "tell this to your agents in every project", memory.Team: "tell this to the agents of everybody in this project",
@@ -124,7 +124,7 @@ func (m MemoryTool) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, e
 		tells = "tell this to your agents in later sessions of this project"
 	}
 	if tells != "" && in.Action == "remember" {
-		effects = append(effects, tool.Effect{Kind: tool.External, Text: tells, Gives: true})
+		effects = append(effects, tool.Effect{Kind: tool.External, Text: tells, SendsOnly: true})
 	}
 	if in.scope() != memory.Team || in.Action != "read" {
 		return effects, nil

@@ -98,7 +98,7 @@ func (s *Set) Freeze(file string) error {
 func (s *Set) Wire(agent *inspan.Agent, root string) {
 	agent.Places.Private, agent.Places.Readable, agent.Places.Public = s.private(), s.shared(), s.public(root)
 	if s.Guests {
-		agent.Secrets.Withheld = s.secrets
+		agent.Secrets.Hidden = s.secrets
 	} else {
 		agent.Secrets.Values = s.secrets
 	}

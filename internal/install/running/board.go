@@ -284,7 +284,7 @@ func said(i *store.Info, d detail, r Row) string {
 	switch {
 	case len(r.Questions) > 0:
 		p := r.Questions[0]
-		if p.Asks {
+		if p.IsQuestion {
 			said, _ := words.Question(p.Call)
 			return cmp.Or(said, p.Call.Name+" asks")
 		}

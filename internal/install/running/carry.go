@@ -281,7 +281,7 @@ func (cs *Carriers) newest(ctx context.Context, session string) (newest event.Wo
 
 // Wire makes an agent in the workspace store its state. Top means that the agent's session owns the workspace,
 // and does not work for another.
-func (c *Carrier) Wire(agent *inspan.Agent, at inspan.Place, top bool) {
+func (c *Carrier) Wire(agent *inspan.Agent, at inspan.SessionSpec, top bool) {
 	if at.Root != c.store.Root {
 		return // it has a workspace of its own, which stays here
 	}

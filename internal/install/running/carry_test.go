@@ -100,7 +100,7 @@ func (m *machine) host(top bool, turns int, lines ...string) *inspan.Host {
 	write.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) {
 		return []tool.Effect{{Kind: tool.Execute, Text: "write"}}, nil
 	}
-	return &inspan.Host{Store: m.store, Agent: func(_ context.Context, at inspan.Place) (*inspan.Agent, error) {
+	return &inspan.Host{Store: m.store, Agent: func(_ context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 		model, err := script.Parse([]byte(text + "-- reply --\nDone.\n"))
 		a := &inspan.Agent{Model: model, Tools: []tool.Tool{write}, Mode: "yolo", Env: tool.Env{Root: at.Root}}
 		m.carriers.At(m.root).Wire(a, at, top)
@@ -462,7 +462,7 @@ func TestCarrierElsewhere(t *testing.T) {
 	if err := a.carriers.At(f.root+"x").Arrive(t.Context(), id); err == nil || !strings.Contains(err.Error(), f.root+"x") {
 		t.Errorf("another path: %v", err)
 	}
-	plain, err := (&inspan.Host{Store: f.store, Agent: func(_ context.Context, at inspan.Place) (*inspan.Agent, error) {
+	plain, err := (&inspan.Host{Store: f.store, Agent: func(_ context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 		return &inspan.Agent{Model: &script.Model{}, Env: tool.Env{Root: at.Root}}, nil
 	}}).New(t.Context(), f.root)
 	if err == nil {

@@ -149,7 +149,7 @@ func (b *Background) openOnce(ctx context.Context, host *inspan.Host, root strin
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := host.Begin(ctx, b.ID, root)
+	s, err := host.NewWithID(ctx, b.ID, root)
 	if errors.Is(err, fs.ErrExist) { // the process that began it may have died
 		s, err = host.Open(ctx, b.ID)
 	}
@@ -173,7 +173,7 @@ func (b *Background) openOnce(ctx context.Context, host *inspan.Host, root strin
 // hear closes joined when a session of the host is being driven.
 func (b *Background) hear(host *inspan.Host) {
 	made := host.Agent
-	host.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+	host.Agent = func(ctx context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 		agent, err := made(ctx, at)
 		if err != nil {
 			return nil, err
@@ -233,7 +233,7 @@ func (o Order) Next(st inspan.Status, how string) ([]event.Body, error) {
 		return []event.Body{event.Say(o.Text)}, nil
 	case st.Workflow != "" && st.Stopped == nil && !st.Active: // it was opened, and nothing more
 		return []event.Body{event.Say("/workflow " + st.Workflow)}, nil
-	case st.Over():
+	case st.WorkflowEnded():
 		return nil, words.Misuse{Err: fmt.Errorf("the workflow %s of session %s has ended as %s; start a new run",
 			st.Workflow, st.Session, st.Stopped.Reason)}
 	case st.Stopped != nil && st.Stopped.Reason == event.ReasonDone:

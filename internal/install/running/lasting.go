@@ -18,7 +18,7 @@ import (
 )
 
 // Lasting is an effect of a call that no rewind undoes.
-type Lasting struct {
+type LastingEffect struct {
 	Seq  uint64    `json:"seq"`
 	Time time.Time `json:"time"`
 	// of the call, the same for each attempt: an idempotency key; empty for things that continue after the
@@ -33,10 +33,10 @@ type Lasting struct {
 // Lasting lists the effects of the calls of a session and its agents outside of its workspace: over the
 // network, in other folders, or in unknown places; and the changes of background agents in it, which a rewind
 // of the session leaves.
-func (w *Rewinds) Lasting(ctx context.Context, id string) ([]Lasting, error) {
-	var out []Lasting
+func (w *Rewinds) Lasting(ctx context.Context, id string) ([]LastingEffect, error) {
+	var out []LastingEffect
 	var fold transcript.Fold
-	agents, beside, at := []string(nil), map[string]Lasting{}, map[*transcript.Call]int{}
+	agents, beside, at := []string(nil), map[string]LastingEffect{}, map[*transcript.Call]int{}
 	for e, err := range store.Events(ctx, w.Sessions, id) {
 		if err != nil {
 			return nil, err
@@ -49,7 +49,7 @@ func (w *Rewinds) Lasting(ctx context.Context, id string) ([]Lasting, error) {
 					if list := lasting(i.Effects(), fold.Session.Root); len(list) > 0 {
 						at[i] = len(out)
 						key := hold.Key(e.Session, i.Seq, i.Call.ID)
-						out = append(out, Lasting{Seq: e.Seq, Time: e.Time, Key: key, Tool: i.Call.Name, Effects: list})
+						out = append(out, LastingEffect{Seq: e.Seq, Time: e.Time, Key: key, Tool: i.Call.Name, Effects: list})
 					}
 				case transcript.Over:
 					if place, known := at[i]; known {
@@ -65,12 +65,12 @@ func (w *Rewinds) Lasting(ctx context.Context, id string) ([]Lasting, error) {
 					agents = append(agents, b.Child)
 				}
 				if b.Background && b.Root == "" {
-					beside[b.Child] = Lasting{Seq: e.Seq, Time: e.Time, Tool: "spawn_agent", Agent: b.Child, Outcome: "background"}
+					beside[b.Child] = LastingEffect{Seq: e.Seq, Time: e.Time, Tool: "spawn_agent", Agent: b.Child, Outcome: "background"}
 				}
 			case *transcript.Note:
 				if b, is := i.Of.(event.Finished); is && b.Kept {
 					text := fmt.Sprintf("%s: continues after the session, in process %d", b.Command, b.PID)
-					out = append(out, Lasting{Seq: e.Seq, Time: e.Time, Tool: "bash", Effects: []string{text}, Outcome: "kept"})
+					out = append(out, LastingEffect{Seq: e.Seq, Time: e.Time, Tool: "bash", Effects: []string{text}, Outcome: "kept"})
 				}
 			}
 		}
@@ -123,7 +123,7 @@ func lasting(effects []tool.Effect, root string) []string {
 			if e.Text != "" {
 				what = "was to " + e.Text
 			}
-		case e.Kind == tool.Write && e.Own:
+		case e.Kind == tool.Write && e.Temporary:
 			what = "wrote " + e.Path + ", which the end of the session may have copied to the machine"
 		case e.Kind == tool.Write && !text.Inside(root, e.Path):
 			what = "changed " + e.Path

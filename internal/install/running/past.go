@@ -74,7 +74,7 @@ func (t *Table) Spent(ctx context.Context, id string, warn func(string)) ([]cost
 }
 
 // Costliest are the causes of the costs of a session and its subagents, the costliest first.
-func (t *Table) Costliest(ctx context.Context, id string, warn func(string)) ([]cost.Costly, error) {
+func (t *Table) Costliest(ctx context.Context, id string, warn func(string)) ([]cost.CostCause, error) {
 	report, err := cost.Explain(ctx, t.Sessions, cost.Question{Session: id, By: cost.Causes}, warn)
 	return report.Costliest, err
 }

@@ -106,7 +106,7 @@ func (p *Pool) start(ctx context.Context, id string, opened *inspan.Session, inp
 			_, err := r.conduct.Send(ctx, input)
 			return err
 		})
-		if !errors.Is(err, inspan.ErrOver) {
+		if !errors.Is(err, inspan.ErrRunEnded) {
 			return r, err
 		}
 		select {
@@ -149,7 +149,7 @@ func (p *Pool) newRun(s *inspan.Session) *Run {
 	r := &Run{begun: make(chan struct{}), done: make(chan struct{}), working: map[string]bool{}}
 	r.begin = sync.OnceFunc(func() { close(r.begun) })
 	r.conduct.Session, r.conduct.AnswerWait = s, p.LetGo
-	r.conduct.See = func(e event.Event) error {
+	r.conduct.OnEvent = func(e event.Event) error {
 		if _, ours := e.Body.(event.Claimed); ours { // it is stored together with the inputs
 			r.begin()
 		}

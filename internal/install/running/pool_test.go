@@ -18,7 +18,7 @@ func TestLeaveFinishes(t *testing.T) {
 	const asked, replied, ended = "asked", "replied", "ended"
 	for _, when := range []string{asked, replied, ended} {
 		var sessions store.Memory
-		host := &inspan.Host{Store: &sessions, Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) {
+		host := &inspan.Host{Store: &sessions, Agent: func(context.Context, inspan.SessionSpec) (*inspan.Agent, error) {
 			work := tool.New("work", "Works.", func(context.Context, *tool.Call, struct{}) (tool.Result, error) { return tool.Text("done"), nil })
 			model, err := script.Parse([]byte("-- reply --\ndelay: 50ms\ncall: work {}\n-- reply --\ncall: work {}\n-- reply --\nDone.\n"))
 			return &inspan.Agent{Model: model, Tools: []tool.Tool{work}, Mode: "yolo"}, err

@@ -373,7 +373,7 @@ func TestLasting(t *testing.T) {
 		}
 	}
 	call("inside", event.OutcomeOK, tool.Effect{Kind: tool.Write, Path: in("a")}, tool.Effect{Kind: tool.Read, Path: "/etc/hosts"})
-	call("own", event.OutcomeOK, tool.Effect{Kind: tool.Write, Path: "/tmp/x", Own: true})
+	call("own", event.OutcomeOK, tool.Effect{Kind: tool.Write, Path: "/tmp/x", Temporary: true})
 	call("outside", event.OutcomeOK, tool.Effect{Kind: tool.Write, Path: "/etc/x"}, tool.Effect{Kind: tool.Write, Path: "/etc/x"})
 	call("net", event.OutcomeFailed,
 		tool.Effect{Kind: tool.Execute, Text: "curl x"}, tool.Effect{Kind: tool.Network, Text: "example.com"},

@@ -69,7 +69,7 @@ type Open struct {
 func Questions(st inspan.Status) (out []Open) {
 	for _, p := range inspan.Sets(st.Questions()) {
 		o := Open{ID: p.ID(), Asks: words.Brief(p.Root, p.Raised(), p.Calls())}
-		if p.Asks {
+		if p.IsQuestion {
 			o.Asks, o.Options = words.Question(p.Call)
 		}
 		if o.Asks == "" {

@@ -296,7 +296,7 @@ func (s *Set) tell(ctx context.Context, session, hook, key string, body []byte) 
 	}
 	defer w.Close()
 	for _, q := range w.Status().Questions() {
-		if !q.Asks || q.Agent != "webhook "+hook {
+		if !q.IsQuestion || q.Agent != "webhook "+hook {
 			continue
 		}
 		d := event.Decided{

@@ -113,7 +113,7 @@ func (cs *calls) start(ctx context.Context, list []loop.Call) error {
 	}
 	var intents []event.Body
 	for _, c := range list {
-		intents = append(intents, event.Started{Call: c.ID, Parent: c.Parent, Sum: cs.tool(c).Sum})
+		intents = append(intents, event.Started{Call: c.ID, Parent: c.Parent, Sum: cs.tool(c).CodeDigest})
 	}
 	stored, err := cs.journal.decide(ctx, intents...)
 	if err != nil || !stored {
@@ -184,7 +184,7 @@ func (cs *calls) toolCall(c loop.Call, judged redact.Resolved) *tool.Call {
 	state := cs.journal.state
 	call := cs.judging.call(c.Call, judged.Args)
 	if c.Tool != "" {
-		call.Name, call.As = c.Tool, c.Name
+		call.Name, call.CalledAs = c.Tool, c.Name
 	}
 	if begun, runs := state.Call(c.ID); runs {
 		call.Traceparent = text.SpanContext(state.Within, state.Session, fmt.Sprint("call-", begun.StartedSeq))
@@ -233,9 +233,9 @@ func (cs *calls) run(ctx context.Context, c *tool.Call) (event.Ended, error) {
 	}
 	res, err := t.Run(ctx, c)
 	end.Parts, end.Files, end.Cwd, end.Exit, end.Todo = res.Parts, res.Files, res.Cwd, res.Exit, res.Todo
-	end.Ways, end.Fetched = res.Ways, res.Fetched
+	end.Ways, end.Fetched = res.AllowFlags, res.Fetched
 	end.Show, end.Untrusted, end.Lasting, end.Cost = res.Show, res.Untrusted, res.Lasting, res.Cost
-	end.Job, end.Left, end.EndedJobs, end.Store, end.Proposal = res.Job, res.Left, res.EndedJobs, res.Store, res.Proposal
+	end.Job, end.Left, end.EndedJobs, end.Store, end.Proposal = res.Job, res.LeftProcesses, res.EndedJobs, res.Store, res.Proposal
 	cs.jobs.add(end.Job)
 	end.Millis, end.Class = time.Since(began).Milliseconds(), fault.ClassOf(err, res.Exit)
 	switch {

@@ -15,6 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/kernel/fault"
 	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/kernel/request"
+	"github.com/inspan/inspan/internal/models/reaction"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -184,7 +185,7 @@ func (s *summary) write(ctx context.Context) (compact.Summary, error) {
 	req := s.plan.Request(st.System, st.Tools, s.focus)
 	req.Effort, req.Session = st.Effort, st.Session
 	answer, err := s.ask(ctx, req)
-	if e := (*llm.Error)(nil); errors.As(err, &e) && e.Kind.Policy() == llm.PolicyCompact {
+	if e := (*llm.Error)(nil); errors.As(err, &e) && reaction.To(e.Kind) == reaction.Compact {
 		return s.pieces(ctx, e)
 	}
 	if err != nil {

@@ -71,11 +71,11 @@ type Config struct {
 
 // Dynamic is inspan.Dynamic.
 type Dynamic struct {
-	Tools        func(ctx context.Context) (shown, hidden []tool.Tool)
-	Directing    []string
-	Proposed     func(ctx context.Context, p tool.Proposal) (tool.Tool, error)
-	Servers      func(ctx context.Context, tell func(text string)) []event.Server
-	Instructions func(path string) []event.Added
+	Tools         func(ctx context.Context) (shown, hidden []tool.Tool)
+	SubagentTools []string
+	Proposed      func(ctx context.Context, p tool.Proposal) (tool.Tool, error)
+	Servers       func(ctx context.Context, tell func(text string)) []event.Server
+	Instructions  func(path string) []event.Added
 }
 
 // Driver drives one session. Before calling its methods, a goroutine must acquire the session with [Driver.Acquire].

@@ -82,7 +82,7 @@ func (j *judging) call(c llm.Call, args json.RawMessage) *tool.Call {
 	}
 	return &tool.Call{
 		ID: c.ID, Key: key, Name: c.Name, Args: args, Session: state.Session, Who: j.who(),
-		Env: env, Cwd: state.Cwd, Mode: state.Mode, Task: state.Asked(), Led: state.TaskBy == event.OriginLead, Seen: j.seen.stored,
+		Env: env, Cwd: state.Cwd, Mode: state.Mode, Task: state.Asked(), FromLead: state.TaskBy == event.OriginLead, Seen: j.seen.stored,
 		Untrusted: state.Untrusted, Todo: state.Todo,
 		Progress: func(string) {},
 	}
@@ -163,7 +163,7 @@ func (t *trial) run(ctx context.Context, c llm.Call) []event.Body {
 			return invalidCall(c, err.Error())
 		}
 		t.call = t.judging.call(c, checked)
-		t.call.As, t.call.Parent = as, t.judged.Parent
+		t.call.CalledAs, t.call.Parent = as, t.judged.Parent
 		t.judged.Ways = nil
 		first, err := t.examine(ctx)
 		if err != nil {
@@ -562,7 +562,7 @@ func (d *Driver) JudgeStep(ctx context.Context, call llm.Call, hosts []string) t
 	}
 	t.call = t.judging.call(call, args)
 	for _, host := range hosts {
-		t.extraEffects = append(t.extraEffects, tool.Effect{Kind: tool.Network, Text: host, Asked: true})
+		t.extraEffects = append(t.extraEffects, tool.Effect{Kind: tool.Network, Text: host, FromArgument: true})
 	}
 	first, err := t.examine(ctx)
 	if err != nil {
@@ -620,7 +620,7 @@ func (j *judging) rejudge(ctx context.Context, c loop.Call) (t *trial, first too
 	t = &trial{judging: j, tool: found, judged: event.Judged{Call: c.ID, Caller: found.Calls}}
 	t.call = j.call(llm.Call{ID: c.ID, Name: name, Args: c.Args}, c.Args)
 	if t.call.Parent = c.Parent; name != c.Name {
-		t.call.As = c.Name
+		t.call.CalledAs = c.Name
 	}
 	first, err = t.examine(ctx)
 	return t, first, err

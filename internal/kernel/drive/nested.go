@@ -146,8 +146,8 @@ func (m *caller) start(ctx context.Context, name string, args json.RawMessage) (
 // asResult returns the result in the form that the caller's tool gets.
 func (end nestedResult) asResult(name string) (tool.Result, error) {
 	res := tool.Result{
-		Parts: end.Parts, Files: end.Files, Cwd: end.Cwd, Exit: end.Exit, Todo: end.Todo, Show: end.Show, Job: end.Job, Left: end.Left,
-		Untrusted: end.Untrusted, Nth: end.nth,
+		Parts: end.Parts, Files: end.Files, Cwd: end.Cwd, Exit: end.Exit, Todo: end.Todo, Show: end.Show, Job: end.Job, LeftProcesses: end.Left,
+		Untrusted: end.Untrusted, Position: end.nth,
 	}
 	if end.Outcome == event.OutcomeOK {
 		return res, nil

@@ -31,6 +31,15 @@ func (b *toolbox) toolChanges(newModel bool) (list []llm.ToolSpec, message []eve
 	}
 }
 
+// changeEvents returns events that tell the same model about its tools if they have changed.
+func (b *toolbox) changeEvents() []event.Body {
+	list, message := b.toolChanges(false)
+	if list != nil {
+		return []event.Body{event.Switched{Tools: list}}
+	}
+	return message
+}
+
 // fingerprint returns a digest of a list of tools.
 func fingerprint(specs []llm.ToolSpec) string {
 	if len(specs) == 0 {

@@ -20,14 +20,14 @@ type toolbox struct {
 	journal *journal
 	marker  *guard.Marker
 
-	byName       map[string]tool.Tool // wrapped
-	specs        []llm.ToolSpec       // of the tools that the model knows, in the order of the next three fields
-	fixed        int                  // how many of specs come from Config
-	directing    []llm.ToolSpec       // of Dynamic.Directing
-	hasDirecting bool                 // specs contain directing
-	written      []loop.Written       // tools written by the model
-	leftOut      []string             // why tools were left out
-	servers      []event.Server       // as last stored
+	byName           map[string]tool.Tool // wrapped
+	specs            []llm.ToolSpec       // of the tools that the model knows, in the order of the next three fields
+	fixed            int                  // how many of specs come from Config
+	subagentTools    []llm.ToolSpec       // of Dynamic.SubagentTools
+	hasSubagentTools bool                 // specs contain subagentTools
+	written          []loop.Written       // tools written by the model
+	leftOut          []string             // why tools were left out
+	servers          []event.Server       // as last stored
 }
 
 // gather collects the tools of the agent, the dynamic ones, and those that follow from the log.
@@ -40,7 +40,7 @@ func (b *toolbox) gather(ctx context.Context) error {
 		byName[t.Name] = b.wrapped(t)
 		specs = append(specs, t.Spec())
 	}
-	b.leftOut, b.directing = nil, nil
+	b.leftOut, b.subagentTools = nil, nil
 	if b.cfg.Dynamic.Tools != nil {
 		shown, hidden := b.cfg.Dynamic.Tools(ctx)
 		for i, t := range slices.Concat(shown, hidden) {
@@ -56,13 +56,13 @@ func (b *toolbox) gather(ctx context.Context) error {
 			byName[t.Name] = b.wrapped(t)
 			if i < len(shown) {
 				specs = append(specs, t.Spec())
-			} else if slices.Contains(b.cfg.Dynamic.Directing, t.Name) {
-				b.directing = append(b.directing, t.Spec())
+			} else if slices.Contains(b.cfg.Dynamic.SubagentTools, t.Name) {
+				b.subagentTools = append(b.subagentTools, t.Spec())
 			}
 		}
 	}
 	b.byName, b.specs = byName, b.cfg.Secrets.Tools(specs)
-	b.written, b.hasDirecting, b.fixed = nil, false, len(b.specs)
+	b.written, b.hasSubagentTools, b.fixed = nil, false, len(b.specs)
 	b.journal.mu.Lock()
 	written, directs := b.journal.state.WrittenTools, b.journal.state.ManagesChildren()
 	b.journal.mu.Unlock()
@@ -74,15 +74,15 @@ func (b *toolbox) gather(ctx context.Context) error {
 // model. They come after all others.
 func (b *toolbox) addFromLog(ctx context.Context, directs bool, list []loop.Written) {
 	first := b.fixed // index of the first tool written by the model
-	if b.hasDirecting {
-		first += len(b.directing)
+	if b.hasSubagentTools {
+		first += len(b.subagentTools)
 	}
 	for _, spec := range b.specs[first:] {
 		delete(b.byName, spec.Name)
 	}
-	b.hasDirecting, b.written, b.specs = directs, list, b.specs[:b.fixed:b.fixed]
+	b.hasSubagentTools, b.written, b.specs = directs, list, b.specs[:b.fixed:b.fixed]
 	if directs {
-		b.specs = append(b.specs, b.cfg.Secrets.Tools(b.directing)...)
+		b.specs = append(b.specs, b.cfg.Secrets.Tools(b.subagentTools)...)
 	}
 	if b.cfg.Dynamic.Proposed == nil {
 		return
@@ -106,17 +106,12 @@ func (b *toolbox) addFromLog(ctx context.Context, directs bool, list []loop.Writ
 func (b *toolbox) addNew(ctx context.Context) (added bool, err error) {
 	state := b.journal.state
 	directs := state.ManagesChildren()
-	if (directs == b.hasDirecting || len(b.directing) == 0) && (b.cfg.Dynamic.Proposed == nil || slices.Equal(b.written, state.WrittenTools)) {
+	if (directs == b.hasSubagentTools || len(b.subagentTools) == 0) && (b.cfg.Dynamic.Proposed == nil || slices.Equal(b.written, state.WrittenTools)) {
 		return false, nil
 	}
 	b.leftOut = nil
 	b.addFromLog(ctx, directs, state.WrittenTools)
-	out := b.leftOutNotes()
-	tools, told := b.toolChanges(false)
-	if tools != nil {
-		out = append(out, event.Switched{Tools: tools})
-	}
-	return true, b.journal.record(ctx, append(out, told...)...)
+	return true, b.journal.record(ctx, append(b.leftOutNotes(), b.changeEvents()...)...)
 }
 
 // collectAgain collects the tools again, and returns events for the changes since the last run.
@@ -132,11 +127,7 @@ func (b *toolbox) collectAgain(ctx context.Context) []event.Body {
 	if !reflect.DeepEqual(before, b.leftOut) {
 		out = b.leftOutNotes()
 	}
-	tools, told := b.toolChanges(false)
-	if tools != nil {
-		out = append(out, event.Switched{Tools: tools})
-	}
-	return append(out, told...)
+	return append(out, b.changeEvents()...)
 }
 
 // leftOutNotes returns notes on tools that were left out.

@@ -66,7 +66,7 @@ func Env(c *tool.Call, judged redact.Resolved, asked bool, pass tool.Pass, vault
 func temporary(env tool.Env, effects []tool.Effect) tool.Env {
 	var machine []string
 	for _, e := range effects {
-		if e.Kind == tool.Write && !e.Own && env.Own(e.Path, true) {
+		if e.Kind == tool.Write && !e.Temporary && env.IsTemporary(e.Path, true) {
 			machine = append(machine, e.Path)
 		}
 	}
@@ -98,10 +98,10 @@ func opened(c *tool.Call, effects []tool.Effect, pass tool.Pass) tool.Env {
 			pass.Write = append(pass.Write, e.Path)
 		}
 	}
-	if files, ok := env.Files.(opener); ok && pass.Some() {
+	if files, ok := env.Files.(opener); ok && pass.Any() {
 		env.Files = files.Opened(pass)
 	}
-	if env.Procs != nil && pass.Some() {
+	if env.Procs != nil && pass.Any() {
 		env.Procs = passing{env.Procs, pass}
 	}
 	return env
@@ -237,8 +237,8 @@ func (f *shownFiles) Change(ctx context.Context, c tool.Change) error {
 	switch {
 	case !shown:
 		return f.Files.Change(ctx, c)
-	case c.If == "" || c.If == was:
-		c.If = was
+	case c.IfDigest == "" || c.IfDigest == was:
+		c.IfDigest = was
 		err = f.Files.Change(ctx, c)
 	default:
 		err = tool.ErrChanged

@@ -144,7 +144,7 @@ func (s *State) called(e event.Event) {
 			t.move(c, phaseRunning)
 			s.Private = s.Private || c.Private
 			s.Untrusted = s.Untrusted || slices.ContainsFunc(c.Effects,
-				func(e tool.Effect) bool { return e.Kind == tool.Network || e.Kind == tool.External && !e.Gives })
+				func(e tool.Effect) bool { return e.Kind == tool.Network || e.Kind == tool.External && !e.SendsOnly })
 		}
 	case event.Ended:
 		s.ended(b, e.Seq)
@@ -202,7 +202,7 @@ func (s *State) ended(b event.Ended, seq uint64) {
 		if s.Seen == nil {
 			s.Seen = map[string]string{}
 		}
-		if !f.Partly { // a partial read proves nothing about the rest of the file
+		if !f.Partial { // a partial read proves nothing about the rest of the file
 			s.Seen[f.Path] = f.Digest
 		}
 	}
@@ -276,6 +276,28 @@ func (s *State) settle() {
 	s.Run.Calls = nil
 	s.push(llm.User, results)
 	s.flushSteer()
+}
+
+// loseCalls marks running calls as lost because their process is gone. If rerun is set, calls that only read or that
+// make nested calls become ready again instead. A copy of the session runs none again.
+func (s *State) loseCalls(calls []Call, rerun bool) {
+	for i := range calls {
+		c := &calls[i]
+		// A copied state may share the list. A nested call without a verdict is made again by its parent.
+		c.Nested = slices.DeleteFunc(slices.Clone(c.Nested), func(m Call) bool { return m.Phase == phaseNew })
+		s.loseCalls(c.Nested, rerun)
+		c.nestedTable = nil
+		if c.Phase != phaseRunning {
+			continue
+		}
+		c.Phase = phaseLost
+		if rerun {
+			s.retract(c.ID)
+		}
+		if rerun && (c.Caller || tool.ReadOnly(c.Effects)) {
+			c.Phase = phaseReady
+		}
+	}
 }
 
 // Call returns the unfinished call with this id, of the last reply or nested in one of its calls.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/models/reaction"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -219,7 +220,7 @@ func (s *State) kept(b event.Kept) {
 
 // overflowed reports whether the provider refused the conversation because of its length.
 func (s *State) overflowed() bool {
-	return s.Run.Failed != nil && s.Run.Failed.Cause.Policy() == llm.PolicyCompact || s.Run.Reply == replyWindow
+	return s.Run.Failed != nil && reaction.To(s.Run.Failed.Cause) == reaction.Compact || s.Run.Reply == replyWindow
 }
 
 // shortened lets a run continue whose conversation was too long.

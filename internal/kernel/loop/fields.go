@@ -24,6 +24,9 @@ type Identity struct {
 	Workspace event.Workspace `json:"workspace,omitzero"` // where the state of a moving workspace is stored
 }
 
+// DefaultTurns is the limit of turns of one run in a new session, unless the agent sets another.
+const DefaultTurns = 200
+
 // Setup is the fixed part of requests, and the settings for calls.
 type Setup struct {
 	System  []string       `json:"system"`

@@ -176,7 +176,7 @@ func TestBudgetIsTold(t *testing.T) {
 func TestJobsEndLoudly(t *testing.T) {
 	tp := alone(t, event.Levers{}, said("build it"))
 	zero := 0
-	tp.does("bash", event.Ended{Job: &tool.Job{ID: "1", Command: "make all", Late: true}})
+	tp.does("bash", event.Ended{Job: &tool.Job{ID: "1", Command: "make all", TimedOut: true}})
 	tp.does("bash", event.Ended{Job: &tool.Job{ID: "2", Command: "make docs"}})
 	tp.add(event.Finished{Job: "2", Exit: &zero, Seconds: 3, Line: "built"})
 	if text := tp.steered(loop.WhyEnded); !strings.Contains(text, "job 2 has ended: exit code 0, after 3 seconds; last line: built") {
@@ -227,7 +227,7 @@ func TestTellsOnce(t *testing.T) {
 func TestServersDoNotHoldARun(t *testing.T) {
 	serves := func(claim event.Claimed, keep, late bool) *tape {
 		tp := alone(t, event.Levers{}, said("serve"), claim)
-		tp.does("bash", event.Ended{Job: &tool.Job{ID: "1", Command: "serve", Keep: keep, Late: late}})
+		tp.does("bash", event.Ended{Job: &tool.Job{ID: "1", Command: "serve", Keep: keep, TimedOut: late}})
 		tp.answer("it runs")
 		return tp
 	}

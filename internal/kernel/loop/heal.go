@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/models/reaction"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -27,10 +28,10 @@ func (s *State) healing() (event.Healed, bool) {
 		return event.Healed{}, false
 	}
 	var levels []event.Healing
-	switch f.Cause.Policy() {
-	case llm.PolicyHeal:
+	switch reaction.To(f.Cause) {
+	case reaction.Heal:
 		levels = []event.Healing{HealReasoning, HealImages, HealCalls}
-	case llm.PolicyShrink:
+	case reaction.Shrink:
 		levels = []event.Healing{HealImages}
 	}
 	for _, level := range levels {

@@ -163,7 +163,7 @@ func shortLine(text string) string {
 // awaitedJobs returns the jobs that a run waits for: those that went to the background by timeout and are not kept.
 // A command that was started in the background is usually a server, which does not end by itself.
 func (s *State) awaitedJobs() []Job {
-	return slices.DeleteFunc(s.unkeptJobs(), func(j Job) bool { return !j.Late })
+	return slices.DeleteFunc(s.unkeptJobs(), func(j Job) bool { return !j.TimedOut })
 }
 
 // awaitsJobs reports whether the run must wait for jobs before it ends.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/tool"
 )
 
 // A call may make nested calls while it runs (event.Judged.Parent). They are stored in it with their results until
@@ -174,26 +173,4 @@ func (t *table) waitingCalls() []Call {
 		out = append(out, t.calls[i].nestedTable.waitingCalls()...)
 	}
 	return out
-}
-
-// loseCalls marks running calls as lost because their process is gone. If rerun is set, calls that only read or that
-// make nested calls become ready again instead. A copy of the session runs none again.
-func (s *State) loseCalls(calls []Call, rerun bool) {
-	for i := range calls {
-		c := &calls[i]
-		// A copied state may share the list. A nested call without a verdict is made again by its parent.
-		c.Nested = slices.DeleteFunc(slices.Clone(c.Nested), func(m Call) bool { return m.Phase == phaseNew })
-		s.loseCalls(c.Nested, rerun)
-		c.nestedTable = nil
-		if c.Phase != phaseRunning {
-			continue
-		}
-		c.Phase = phaseLost
-		if rerun {
-			s.retract(c.ID)
-		}
-		if rerun && (c.Caller || tool.ReadOnly(c.Effects)) {
-			c.Phase = phaseReady
-		}
-	}
 }

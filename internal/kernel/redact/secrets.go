@@ -25,8 +25,8 @@ type Secrets struct {
 	Vault *secret.Vault
 	// Values returns the agent's secrets by name. If nil, there are none.
 	Values func() map[string]string
-	// Withheld returns secrets that not even tools get back. If nil, there are none.
-	Withheld func() map[string]string
+	// Hidden returns secrets that not even tools get back. If nil, there are none.
+	Hidden func() map[string]string
 
 	mu     sync.Mutex
 	judged map[string]Resolved // calls with placeholders that this process has judged and that have not run, by id
@@ -55,7 +55,7 @@ func (s *Secrets) Learn() {
 	for _, from := range []struct {
 		values func() map[string]string
 		add    func(name, value string) bool
-	}{{s.Withheld, s.Vault.Withhold}, {s.Values, s.Vault.Add}} {
+	}{{s.Hidden, s.Vault.Withhold}, {s.Values, s.Vault.Add}} {
 		if from.values == nil {
 			continue
 		}

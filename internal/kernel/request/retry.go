@@ -10,6 +10,7 @@ import (
 
 	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/kernel/loop"
+	"github.com/inspan/inspan/internal/models/reaction"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -52,7 +53,7 @@ func NewRetry(watched bool, total time.Duration) Retry {
 
 // Patience returns the bound on the sum of all waits for one request after failures of this kind.
 func (r Retry) Patience(k llm.Kind) time.Duration {
-	if k.Policy() == llm.PolicyAwait {
+	if reaction.To(k) == reaction.Await {
 		return max(r.total, r.await, 0)
 	}
 	return max(r.total, 0)
@@ -81,23 +82,23 @@ type retrier struct {
 // Stream implements [llm.Model]. It announces each new attempt with a Retry chunk.
 func (r retrier) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
-		waited := map[llm.Policy]time.Duration{}
+		waited := map[reaction.Reaction]time.Duration{}
 		renewed := false
 		for attempt := 1; ; attempt++ {
 			err, open := r.attempt(ctx, req, waited, yield)
 			if err == nil || !open {
 				return
 			}
-			policy := err.Kind.Policy()
-			wait, again := r.next(attempt, err, waited[policy])
-			if policy == llm.PolicyRenew && !renewed {
+			react := reaction.To(err.Kind)
+			wait, again := r.next(attempt, err, waited[react])
+			if react == reaction.Renew && !renewed {
 				wait, again, renewed = 0, true, true
 			}
 			if !again || ctx.Err() != nil {
-				yield(llm.Chunk{}, r.final(err, waited[policy]))
+				yield(llm.Chunk{}, r.final(err, waited[react]))
 				return
 			}
-			waited[policy] += wait
+			waited[react] += wait
 			if !yield(llm.Chunk{Retry: &llm.Retry{Attempt: attempt + 1, Wait: wait.Seconds(), Cause: err}}, nil) {
 				return
 			}
@@ -112,8 +113,8 @@ func (r retrier) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 // next returns whether to send a failed request again, and how long to wait before that, after having waited for a total
 // of waited.
 func (r retrier) next(attempt int, err *llm.Error, waited time.Duration) (wait time.Duration, again bool) {
-	switch err.Kind.Policy() {
-	case llm.PolicyRetry, llm.PolicyAwait:
+	switch reaction.To(err.Kind) {
+	case reaction.Retry, reaction.Await:
 		wait = pause(attempt, err)
 		patience := r.Patience(err.Kind)
 		if err.Shorter > 0 {
@@ -138,9 +139,8 @@ func (r retrier) final(err *llm.Error, waited time.Duration) *llm.Error {
 
 // explained adds when to try again, if that is later than the bounds allow to wait.
 func (r retrier) explained(err *llm.Error, waited time.Duration) *llm.Error {
-	patience := r.Patience(err.Kind)
-	switch p := err.Kind.Policy(); {
-	case p != llm.PolicyRetry && p != llm.PolicyAwait, err.RetryAfter <= max(patience-waited, 0):
+	react, patience := reaction.To(err.Kind), r.Patience(err.Kind)
+	if react != reaction.Retry && react != reaction.Await || err.RetryAfter <= max(patience-waited, 0) {
 		return err
 	}
 	e := *err
@@ -158,18 +158,18 @@ func (r retrier) explained(err *llm.Error, waited time.Duration) *llm.Error {
 // attempt passes one stream on. It returns the error of the stream, if any, and whether the consumer still wants more.
 // Time in a limiter below counts as waiting. If that would take too long, the attempt fails at once.
 func (r retrier) attempt(
-	ctx context.Context, req llm.Request, waited map[llm.Policy]time.Duration, yield func(llm.Chunk, error) bool,
+	ctx context.Context, req llm.Request, waited map[reaction.Reaction]time.Duration, yield func(llm.Chunk, error) bool,
 ) (failed *llm.Error, open bool) {
 	for chunk, err := range r.Model.Stream(ctx, req) {
 		if err != nil {
 			return llm.AsError(err), true
 		}
 		if limited := chunk.Retry; limited != nil && limited.Cause != nil {
-			policy, wait := limited.Cause.Kind.Policy(), time.Duration(limited.Wait*float64(time.Second))
-			if waited[policy]+wait > r.Patience(limited.Cause.Kind) {
+			react, wait := reaction.To(limited.Cause.Kind), time.Duration(limited.Wait*float64(time.Second))
+			if waited[react]+wait > r.Patience(limited.Cause.Kind) {
 				return limited.Cause, true
 			}
-			waited[policy] += wait
+			waited[react] += wait
 		}
 		if !yield(chunk, nil) {
 			return nil, false

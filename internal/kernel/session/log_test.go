@@ -29,16 +29,16 @@ func stores(open func(t *testing.T) *Store) harnesstest.Stores {
 			s.disk = &fullDisk{disk: s.fs()}
 			return s
 		},
-		Again: func(_ *testing.T, s store.Store) store.Store {
+		Reopen: func(_ *testing.T, s store.Store) store.Store {
 			of := s.(*Store)
 			return &Store{Dir: of.Dir, Sync: of.Sync, disk: of.disk, now: of.now}
 		},
-		Lose: func(t *testing.T, s store.Store, l store.Log) {
+		LoseLease: func(t *testing.T, s store.Store, l store.Log) {
 			if err := s.(*Store).fs().Remove(file(s, l, leaseName)); err != nil {
 				t.Fatal(err)
 			}
 		},
-		Fill: func(_ *testing.T, s store.Store, _ store.Log) func() {
+		FillStorage: func(_ *testing.T, s store.Store, _ store.Log) func() {
 			full := s.(*Store).disk.(*fullDisk)
 			full.is.Store(true)
 			return func() { full.is.Store(false) }

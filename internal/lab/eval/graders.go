@@ -152,7 +152,7 @@ func (s *seen) ended(b event.Ended, j event.Judged, root string) {
 		switch {
 		case e.Kind == tool.Execute:
 			c.commands = append(c.commands, e.Text)
-		case e.Kind == tool.Write && !e.Own && b.Outcome == event.OutcomeOK:
+		case e.Kind == tool.Write && !e.Temporary && b.Outcome == event.OutcomeOK:
 			write(e.Path)
 		}
 	}

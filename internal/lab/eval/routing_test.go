@@ -182,7 +182,7 @@ func strategies() map[string]func(weak, strong *played) llm.Model {
 		allCloud: func(_, strong *played) llm.Model { return strong },
 		begins: func(weak, strong *played) llm.Model {
 			m := routed(weak, strong)
-			m.Begin = router.BeginLocal
+			m.Begin = "local"
 			return m
 		},
 		judged: func(weak, strong *played) llm.Model {

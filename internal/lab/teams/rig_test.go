@@ -309,14 +309,14 @@ func (c crew) agent(blobs tool.Blobs) (*inspan.Agent, error) {
 // host makes sessions of the crew's lead.
 func (c crew) host() *inspan.Host {
 	sessions := &session.Store{Dir: c.Dir, Sync: session.SyncKill}
-	return &inspan.Host{Store: sessions, Agent: func(_ context.Context, at inspan.Place) (*inspan.Agent, error) {
+	return &inspan.Host{Store: sessions, Agent: func(_ context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 		a, err := c.agent(at.Blobs)
 		if err != nil {
 			return nil, err
 		}
 		team := &subagent.Team{
 			Sessions: sessions, Roles: skill.BuiltinRoles, MinuteCost: new(float64), MinuteTokens: new(int64),
-			Make: func(_ context.Context, _ subagent.Order, at inspan.Place) (*inspan.Agent, error) {
+			Make: func(_ context.Context, _ subagent.Order, at inspan.SessionSpec) (*inspan.Agent, error) {
 				return c.agent(at.Blobs)
 			},
 		}

@@ -26,7 +26,7 @@ func question(c *tool.Call, effects []tool.Effect, level Level) (string, error) 
 		task = fmt.Sprintf("%s\n[... %d bytes left out ...]\n%s", head, dropped, tail)
 	}
 	by := "person"
-	if c.Led {
+	if c.FromLead {
 		by = "agent"
 	}
 	raw, err := json.Marshal(struct {

@@ -314,7 +314,7 @@ func Named(path string) string {
 
 // Beyond reports whether an effect concerns a file outside of a workspace; false if that is unknown.
 func Beyond(root string, e tool.Effect) bool {
-	return (e.Kind == tool.Write || e.Kind == tool.Read) && !e.Own && root != "" && !text.Inside(root, e.Path)
+	return (e.Kind == tool.Write || e.Kind == tool.Read) && !e.Temporary && root != "" && !text.Inside(root, e.Path)
 }
 
 // Worst reports whether a person must see an effect in a workspace first: it is sensitive, or leaves the

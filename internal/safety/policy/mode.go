@@ -47,11 +47,11 @@ func judgeByMode(c *tool.Call, s subject) (tool.Action, string) {
 		return tool.Deny, "plan mode only reads; this would " + describe(e) + whyNoThrowaway(c, e)
 	case e.Kind == tool.Write && at.Guard == places.Guarded:
 		return tool.Ask, fmt.Sprintf("%s %s", e.Path, at.Why)
-	case e.Kind == tool.Write && at.Zone != places.Workspace && !e.Own:
+	case e.Kind == tool.Write && at.Zone != places.Workspace && !e.Temporary:
 		return tool.Ask, e.Path + Outside
 	case e.Kind == tool.Network && s.command != nil && netguard.Loopback(e.Text):
 		return judgeOther(c, *s.command) // in the sandbox, loopback reaches only the session's own processes
-	case e.Kind == tool.Network && !e.Asked && c.Env.Walls.Workspace && netguard.Loopback(e.Text):
+	case e.Kind == tool.Network && !e.FromArgument && c.Env.Walls.Workspace && netguard.Loopback(e.Text):
 		return tool.Ask, "it would " + describe(e) + " outside the sandbox. Servers of this session are inside: use curl in bash. " +
 			c.Name + " reaches only ports that sandbox.local in the settings opens"
 	}
@@ -68,9 +68,9 @@ func staysInThrowaway(c *tool.Call, s subject) bool {
 	case tool.Execute:
 		return true
 	case tool.Network:
-		return !s.Asked && netguard.Loopback(s.Text) // only the session's own processes
+		return !s.FromArgument && netguard.Loopback(s.Text) // only the session's own processes
 	case tool.Write:
-		inside := s.Throwaway && s.place.Zone == places.Workspace || s.Own
+		inside := s.Throwaway && s.place.Zone == places.Workspace || s.Temporary
 		return inside && s.place.Guard == places.Plain
 	}
 	return false

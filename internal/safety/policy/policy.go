@@ -91,7 +91,7 @@ func (p Policy) Findings(c *tool.Call, effects []tool.Effect) []Finding {
 	var out []Finding
 	external := slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.External })
 	for _, s := range subjects(p.Map, effects) {
-		s.Own = !external && p.isOwnTemporary(c, s)
+		s.Temporary = !external && p.isOwnTemporary(c, s)
 		out = append(out, p.finding(c, s))
 	}
 	return nameAllHosts(out)
@@ -142,7 +142,7 @@ func subjects(m places.Map, effects []tool.Effect) []subject {
 			command, moved = &effects[i], moved || changesFolder(e.Words)
 		}
 		s.command = command
-		s.Own = false
+		s.Temporary = false
 		if e.Path != "" {
 			s.place, s.root = m.Of(e.Path), e.Path == m.Root
 		}
@@ -175,7 +175,7 @@ func (p Policy) isOwnTemporary(c *tool.Call, s subject) bool {
 	hasRule := slices.ContainsFunc(p.Rules, func(r Rule) bool {
 		return r.Action == tool.Allow && r.pattern != "" && r.tool == string(tool.Write) && r.covers(p.Map, c, s)
 	})
-	return !hasRule && c.Env.Own(s.Path, s.command != nil)
+	return !hasRule && c.Env.IsTemporary(s.Path, s.command != nil)
 }
 
 // belongsToCommand reports whether a rule that allows the command also allows the effect.
@@ -184,7 +184,7 @@ func (s subject) belongsToCommand() bool {
 	case s.command == nil:
 		return false
 	case s.Kind == tool.Network:
-		return s.command.Class == tool.Unproven && !s.Asked
+		return s.command.Class == tool.Unproven && !s.FromArgument
 	}
 	return s.Kind == tool.Write && s.command.Class == tool.ProvenInside && s.place.Zone == places.Workspace && s.place.Guard == places.Plain
 }

@@ -33,7 +33,7 @@ func read(p string) tool.Effect    { return tool.Effect{Kind: tool.Read, Path: p
 func write(p string) tool.Effect   { return tool.Effect{Kind: tool.Write, Path: p} }
 func command(c string) tool.Effect { return tool.Effect{Kind: tool.Execute, Text: c} }
 func host(h string) tool.Effect    { return tool.Effect{Kind: tool.Network, Text: h} }
-func asked(h string) tool.Effect   { return tool.Effect{Kind: tool.Network, Text: h, Asked: true} }
+func asked(h string) tool.Effect   { return tool.Effect{Kind: tool.Network, Text: h, FromArgument: true} }
 
 // typed is a call of bash with its effects.
 func typed(line string) []tool.Effect {
@@ -150,7 +150,7 @@ func TestOwn(t *testing.T) {
 		p := rule(t, tool.Allow, tc.rule)
 		got := false
 		for _, e := range policy.Judged(p.Findings(c, typed("true > /tmp/x.log"))) {
-			got = got || e.Own
+			got = got || e.Temporary
 		}
 		if got != tc.want {
 			t.Errorf("mode %s with %s: own: %t", tc.mode, tc.rule, got)

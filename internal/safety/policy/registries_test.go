@@ -21,7 +21,7 @@ func TestRegistries(t *testing.T) {
 		return out
 	}
 	run := tool.Effect{Kind: tool.Execute, Text: "x"}
-	to := func(host string) tool.Effect { return tool.Effect{Kind: tool.Network, Text: host, Asked: true} }
+	to := func(host string) tool.Effect { return tool.Effect{Kind: tool.Network, Text: host, FromArgument: true} }
 	for _, tc := range []struct {
 		rule    string
 		effects []tool.Effect

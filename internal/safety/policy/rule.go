@@ -393,7 +393,7 @@ func (r Rule) covers(m places.Map, c *tool.Call, s subject) bool {
 	switch {
 	case r.tool == registries:
 		return reaches(r.registries(), s.Text) == yes
-	case s.Asked && r.tool != string(tool.Network):
+	case s.FromArgument && r.tool != string(tool.Network):
 		return false
 	case r.tool == edit:
 		return s.place.Guard == places.Plain
@@ -444,8 +444,8 @@ func (r Rule) isFor(c *tool.Call, s subject) bool {
 		return true
 	}
 	// If a tool was called through another, a rule for that other name can deny or ask, but not allow.
-	ok, err := filepath.Match(r.tool, c.As)
-	return ok && err == nil && c.As != "" && r.Action != tool.Allow
+	ok, err := filepath.Match(r.tool, c.CalledAs)
+	return ok && err == nil && c.CalledAs != "" && r.Action != tool.Allow
 }
 
 // glob returns the pattern as an absolute glob.

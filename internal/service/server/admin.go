@@ -94,8 +94,8 @@ type newIdentity struct {
 	Environments []string `json:"environments,omitempty" jsonschema:"ids of self-hosted environments: a worker has only their work"`
 }
 
-// shownIdentity is an identity without its digest.
-type shownIdentity struct {
+// identityInfo is an identity without its digest.
+type identityInfo struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"`
 	Tenant  string    `json:"tenant,omitempty"`
@@ -110,45 +110,45 @@ type shownIdentity struct {
 }
 
 // shown returns an identity without its digest.
-func (i Identity) shown() shownIdentity {
-	return shownIdentity{
+func (i Identity) shown() identityInfo {
+	return identityInfo{
 		ID: i.ID, Name: i.Name, Tenant: i.Tenant, Role: i.Role, Expires: i.Expires, Claims: i.Claims,
 		Agents: i.Agents, Environments: i.Environments,
 	}
 }
 
-func (c *call) makeIdentity(in newIdentity) (shownIdentity, error) {
+func (c *call) makeIdentity(in newIdentity) (identityInfo, error) {
 	if !c.who.root && in.Tenant != "" && in.Tenant != c.who.tenant {
-		return shownIdentity{}, Missing("tenant", in.Tenant)
+		return identityInfo{}, Missing("tenant", in.Tenant)
 	}
 	if !c.who.root {
 		in.Tenant = c.who.tenant
 	}
 	if err := checkName("name", in.Name); err != nil {
-		return shownIdentity{}, err
+		return identityInfo{}, err
 	}
 	if in.Tenant != "" {
 		if err := checkName("tenant", in.Tenant); err != nil {
-			return shownIdentity{}, err
+			return identityInfo{}, err
 		}
 	}
 	if in.Name == owner {
-		return shownIdentity{}, Wrong("name", "owner is reserved", "another name")
+		return identityInfo{}, Wrong("name", "owner is reserved", "another name")
 	}
 	if !slices.Contains(roles(), in.Role) {
-		return shownIdentity{}, Wrong("role", fmt.Sprintf("it is %q", in.Role), "worker, viewer, operator or admin")
+		return identityInfo{}, Wrong("role", fmt.Sprintf("it is %q", in.Role), "worker, viewer, operator or admin")
 	}
 	if len(in.Claims) > 0 && !c.who.root { // they could belong to a person of another tenant
-		return shownIdentity{}, Forbidden("only an admin without a tenant can create identities with claims")
+		return identityInfo{}, Forbidden("only an admin without a tenant can create identities with claims")
 	}
 	if in.Claims != nil && len(in.Claims) == 0 {
-		return shownIdentity{}, Wrong("claims", "it is empty", "one claim or more, or no claims for an identity with a token")
+		return identityInfo{}, Wrong("claims", "it is empty", "one claim or more, or no claims for an identity with a token")
 	}
 	if err := c.checkClaims(in.Claims); err != nil {
-		return shownIdentity{}, err
+		return identityInfo{}, err
 	}
 	if !in.Expires.IsZero() && in.Expires.Before(time.Now()) {
-		return shownIdentity{}, Wrong("expires", "it is in the past", "a future time")
+		return identityInfo{}, Wrong("expires", "it is in the past", "a future time")
 	}
 	id := strings.ToLower(rand.Text())[:12]
 	token, digest := newToken(id)
@@ -169,9 +169,9 @@ func (c *call) makeIdentity(in newIdentity) (shownIdentity, error) {
 	})
 	switch {
 	case err != nil:
-		return shownIdentity{}, err
+		return identityInfo{}, err
 	case made != id:
-		return shownIdentity{}, Conflict("this request has created identity %s; its token can't be shown again", made)
+		return identityInfo{}, Conflict("this request has created identity %s; its token can't be shown again", made)
 	}
 	out := i.shown()
 	out.Token = token
@@ -212,19 +212,19 @@ func (b *book) confines(field, tenant, id string) bool {
 
 // identityList lists the identities that a visitor may see.
 type identityList struct {
-	Identities []shownIdentity `json:"identities"`
+	Identities []identityInfo `json:"identities"`
 }
 
 func (c *call) identities(nothing) (identityList, error) {
 	c.book.mu.Lock()
 	defer c.book.mu.Unlock()
-	out := identityList{Identities: []shownIdentity{}}
+	out := identityList{Identities: []identityInfo{}}
 	for _, i := range c.book.identities {
 		if c.who.root || i.Tenant == c.who.tenant {
 			out.Identities = append(out.Identities, i.shown())
 		}
 	}
-	slices.SortStableFunc(out.Identities, func(a, b shownIdentity) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(out.Identities, func(a, b identityInfo) int { return strings.Compare(a.ID, b.ID) })
 	return out, nil
 }
 

@@ -103,7 +103,7 @@ func approval(t Task, p inspan.Pending) Approval {
 	if a.Effects == nil {
 		a.Effects = []string{}
 	}
-	if p.Asks {
+	if p.IsQuestion {
 		a.For = []string{"once"}
 		a.Asks, a.Options = words.Question(p.Call)
 		a.Asks = text.VisibleLines(a.Asks)
@@ -285,7 +285,7 @@ func (v *Visit) decision(t Task, in Decision) (m app.Message, err error) {
 		if m.Allow, m.Text = in.Question, in.Answer; in.For != "" {
 			m.For = in.For
 		}
-		if !p.Asks && in.Answer+in.Reason != "" {
+		if !p.IsQuestion && in.Answer+in.Reason != "" {
 			return m, Wrong("answer", "the call asks for no answer", "decision alone")
 		}
 		if why := words.Misfit(p.Call, in.Answer); why != "" {
@@ -316,7 +316,7 @@ func alsoDecided(open []inspan.Pending, asked inspan.Pending, in Decision) (effe
 			return nil, Wrong("also", "questions can be allowed together once", "decisions on each alone")
 		case i < 0:
 			return nil, Conflict("question %d is not open; it may be answered already", seq)
-		case asked.Parent == "" || open[i].Parent != asked.Parent || open[i].Asks != asked.Asks:
+		case asked.Parent == "" || open[i].Parent != asked.Parent || open[i].IsQuestion != asked.IsQuestion:
 			return nil, Wrong("also", fmt.Sprintf("question %d is not asked together with %q", seq, words.OneLine(in.Question, 80)), "those in with")
 		}
 		effects = append(effects, open[i].Effects...)

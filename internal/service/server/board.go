@@ -47,7 +47,7 @@ type board struct {
 	Sessions []boardRow               `json:"sessions" jsonschema:"what waits, what runs, and the rest, each the one that changed last first"`
 	More     bool                     `json:"more" jsonschema:"there are further ones"`
 	Counts   map[running.Standing]int `json:"counts" jsonschema:"sessions by state, whatever is filtered"`
-	Inbox    []shownQuestion          `json:"inbox" jsonschema:"all open questions, the oldest session's first"`
+	Inbox    []openQuestion           `json:"inbox" jsonschema:"all open questions, the oldest session's first"`
 	Evals    []eval.Standing          `json:"evals,omitempty" jsonschema:"the last runs of evaluations, the newest first, without their tasks"`
 	Role     Role                     `json:"role" jsonschema:"what the visitor may do"`
 	Efforts  []string                 `json:"efforts" jsonschema:"of reasoning, that a task can name"`
@@ -55,7 +55,7 @@ type board struct {
 }
 
 func (c *call) board(in boardWanted) (board, error) {
-	out := board{Sessions: []boardRow{}, Counts: map[running.Standing]int{}, Inbox: []shownQuestion{}}
+	out := board{Sessions: []boardRow{}, Counts: map[running.Standing]int{}, Inbox: []openQuestion{}}
 	limit, err := most(in.Limit, 100)
 	if err != nil {
 		return out, err
@@ -86,7 +86,7 @@ func (c *call) board(in boardWanted) (board, error) {
 			out.Sessions = append(out.Sessions, r.shown(state))
 		}
 	}
-	slices.SortStableFunc(out.Inbox, func(a, b shownQuestion) int { return strings.Compare(a.Session, b.Session) }) // ids begin with their time
+	slices.SortStableFunc(out.Inbox, func(a, b openQuestion) int { return strings.Compare(a.Session, b.Session) }) // ids begin with their time
 	return out, nil
 }
 
@@ -155,7 +155,7 @@ func (t *Task) standing(without running.Standing, asks bool) running.Standing {
 	return running.StandsRunning
 }
 
-func (s seen) asks(show shower) (out []shownQuestion) {
+func (s seen) asks(show shower) (out []openQuestion) {
 	if over(s.task.Stage) {
 		return nil
 	}

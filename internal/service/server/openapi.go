@@ -236,7 +236,7 @@ func links(answer reflect.Type, all []endpoint) map[string]any {
 		leads["/api/v1/tasks/{"] = []string{"/id"}
 	case reflect.TypeFor[sessionList]():
 		leads["/api/v1/sessions/{"] = []string{"/sessions/0/id"}
-	case reflect.TypeFor[shownIdentity]():
+	case reflect.TypeFor[identityInfo]():
 		leads["/api/v1/identities/{"] = []string{"/id"}
 	case reflect.TypeFor[Webhook]():
 		leads["/api/v1/webhooks/{"] = []string{"/id"}

@@ -12,7 +12,7 @@ import (
 
 // effectList lists the effects of a session that no rewind undoes.
 type effectList struct {
-	Effects []running.Lasting `json:"effects"`
+	Effects []running.LastingEffect `json:"effects"`
 }
 
 func (c *call) effects(in one) (effectList, error) {
@@ -20,7 +20,7 @@ func (c *call) effects(in one) (effectList, error) {
 		return effectList{}, err
 	}
 	list, err := c.Rewind.Lasting(c, in.ID)
-	return effectList{append([]running.Lasting{}, list...)}, err
+	return effectList{append([]running.LastingEffect{}, list...)}, err
 }
 
 // pointList lists the points that a session can be rewound to.
@@ -114,7 +114,7 @@ func (c *call) back(s *inspan.Session, task string, in rewindRequest, files, con
 	}
 	err = s.Rewind(c, way.To, way.Restore(in.Force))
 	switch {
-	case errors.Is(err, inspan.ErrBusy), errors.Is(err, inspan.ErrUnheard), running.Elsewhere(err):
+	case errors.Is(err, inspan.ErrBusy), errors.Is(err, inspan.ErrUnreadMessage), running.Elsewhere(err):
 		return rewound{}, Conflict("the agent works, or is about to start; interrupt it first")
 	case err != nil:
 		return rewound{}, err

@@ -595,7 +595,7 @@ func TestOpensInTurn(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return &inspan.Host{Store: host.Sessions(), Agent: func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+			return &inspan.Host{Store: host.Sessions(), Agent: func(ctx context.Context, at inspan.SessionSpec) (*inspan.Agent, error) {
 				count(1)
 				defer count(-1)
 				return host.Agent(ctx, at)

@@ -16,9 +16,9 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// shownItem is one item of a transcript as the web page shows it. Its kind determines which fields are set. In
+// transcriptItem is one item of a transcript as the web page shows it. Its kind determines which fields are set. In
 // texts of others, hidden characters are spelled out.
-type shownItem struct {
+type transcriptItem struct {
 	N    int       `json:"n" jsonschema:"place in the transcript; the first is 0"`
 	Kind string    `json:"kind" jsonschema:"said, reply, call, note, agent or stop"`
 	Seq  uint64    `json:"seq" jsonschema:"number of the event that brought it"`
@@ -38,23 +38,23 @@ type shownItem struct {
 	Cost    float64 `json:"cost,omitempty" jsonschema:"US dollars"`
 	Turns   int     `json:"turns,omitempty"`
 
-	Tool    string       `json:"tool,omitempty"`
-	Subject string       `json:"subject,omitempty" jsonschema:"what a call or an agent is about"`
-	State   string       `json:"state,omitempty" jsonschema:"of a call or an agent: made, judged, waiting, running or over"`
-	Failed  string       `json:"failed,omitempty" jsonschema:"how a call has failed"`
-	Took    string       `json:"took,omitempty"`
-	Call    string       `json:"call,omitempty" jsonschema:"a call as it will run: its command, and the other arguments as JSON"`
-	Effects []string     `json:"effects,omitempty"`
-	Answer  string       `json:"answer,omitempty" jsonschema:"who or what has denied a call, or answered its question"`
-	Depth   int          `json:"depth,omitempty" jsonschema:"how many calls a call is within"`
-	Files   []shownFile  `json:"files,omitempty" jsonschema:"files that a call has changed"`
-	Images  []shownImage `json:"images,omitempty"`
+	Tool    string            `json:"tool,omitempty"`
+	Subject string            `json:"subject,omitempty" jsonschema:"what a call or an agent is about"`
+	State   string            `json:"state,omitempty" jsonschema:"of a call or an agent: made, judged, waiting, running or over"`
+	Failed  string            `json:"failed,omitempty" jsonschema:"how a call has failed"`
+	Took    string            `json:"took,omitempty"`
+	Call    string            `json:"call,omitempty" jsonschema:"a call as it will run: its command, and the other arguments as JSON"`
+	Effects []string          `json:"effects,omitempty"`
+	Answer  string            `json:"answer,omitempty" jsonschema:"who or what has denied a call, or answered its question"`
+	Depth   int               `json:"depth,omitempty" jsonschema:"how many calls a call is within"`
+	Files   []changedFile     `json:"files,omitempty" jsonschema:"files that a call has changed"`
+	Images  []transcriptImage `json:"images,omitempty"`
 
 	Session string `json:"session,omitempty" jsonschema:"session of an agent"`
 }
 
-// shownFile is a file that a call has changed.
-type shownFile struct {
+// changedFile is a file that a call has changed.
+type changedFile struct {
 	Path string   `json:"path"`
 	Diff []string `json:"diff,omitempty" jsonschema:"what changed: lines of HTML"`
 	// Added and Removed count lines.
@@ -62,14 +62,14 @@ type shownFile struct {
 	Removed int `json:"removed,omitempty"`
 }
 
-// shownImage is an image, named by the blob with its bytes.
-type shownImage struct {
+// transcriptImage is an image, named by the blob with its bytes.
+type transcriptImage struct {
 	Digest string `json:"digest"`
 	Type   string `json:"type" jsonschema:"media type"`
 }
 
-// shownQuestion is an open question as the page shows it, with the call and its changes in readable form.
-type shownQuestion struct {
+// openQuestion is an open question as the page shows it, with the call and its changes in readable form.
+type openQuestion struct {
 	Approval
 
 	Title string   `json:"title,omitempty" jsonschema:"of the session"`
@@ -78,11 +78,11 @@ type shownQuestion struct {
 	Call  string   `json:"call" jsonschema:"the call as it will run, decoded: its command, and the other arguments as JSON, with hidden characters spelled out"`
 	Diff  []string `json:"diff,omitempty" jsonschema:"the preview as lines of HTML, with hidden characters spelled out"`
 
-	Set []shownWish `json:"set,omitempty" jsonschema:"the calls that the question is about, the first one included, where several are asked about together; with names the others"`
+	Set []questionCall `json:"set,omitempty" jsonschema:"the calls that the question is about, the first one included, where several are asked about together; with names the others"`
 }
 
 // shownWish is one of several calls of a question.
-type shownWish struct {
+type questionCall struct {
 	Tool    string   `json:"tool"`
 	Why     string   `json:"why,omitempty"`
 	Effects []string `json:"effects"`
@@ -90,21 +90,21 @@ type shownWish struct {
 	Diff    []string `json:"diff,omitempty" jsonschema:"as that of the question"`
 }
 
-func (s shower) question(t Task, p inspan.Pending) shownQuestion {
+func (s shower) question(t Task, p inspan.Pending) openQuestion {
 	a := approval(t, p)
 	a.Rules = slices.Clone(a.Rules)
 	for i := range a.Rules {
 		a.Rules[i] = text.Visible(a.Rules[i])
 	}
 	q := words.Consents(p.Root, "", p.Raised(), p.Calls())
-	out := shownQuestion{Approval: a, Wants: strings.TrimSpace(q.Title), Call: shownCall(p.Call)}
+	out := openQuestion{Approval: a, Wants: strings.TrimSpace(q.Title), Call: shownCall(p.Call)}
 	out.Why, out.Diff = q.Why, s.painter.diff(text.VisibleLines(a.Preview))
 	if len(p.Set) > 0 {
 		out.Tool, out.With = p.Name(), p.Answer(event.Decided{}).Also
 	}
 	for _, one := range p.Set {
 		q := s.question(t, one)
-		out.Set = append(out.Set, shownWish{Tool: q.Tool, Why: q.Why, Effects: q.Effects, Call: q.Call, Diff: q.Diff})
+		out.Set = append(out.Set, questionCall{Tool: q.Tool, Why: q.Why, Effects: q.Effects, Call: q.Call, Diff: q.Diff})
 	}
 	return out
 }
@@ -129,7 +129,7 @@ type shower struct {
 }
 
 // cut returns the beginning of a text, with its hidden characters spelled out.
-func (s shower) cut(i *shownItem, of string, most int) string {
+func (s shower) cut(i *transcriptItem, of string, most int) string {
 	if s.whole {
 		most = mostOfOne
 	}
@@ -139,22 +139,22 @@ func (s shower) cut(i *shownItem, of string, most int) string {
 }
 
 // show returns the form for the page of an item of the transcript.
-func (s shower) show(item transcript.Item) (out shownItem) {
+func (s shower) show(item transcript.Item) (out transcriptItem) {
 	switch i := item.(type) {
 	case *transcript.Said:
-		out = shownItem{Kind: "said", Seq: i.Seq, Time: i.Time, By: text.Visible(i.By), Steered: i.Steered, Waits: !i.Heard}
+		out = transcriptItem{Kind: "said", Seq: i.Seq, Time: i.Time, By: text.Visible(i.By), Steered: i.Steered, Waits: !i.Heard}
 		out.Text, out.Images = s.cut(&out, i.Text, mostOfReply), images(i.Parts)
 	case *transcript.Reply:
-		out = shownItem{Kind: "reply", Seq: i.Seq, Time: i.Time, Model: text.Visible(i.Route), Cost: i.Cost}
+		out = transcriptItem{Kind: "reply", Seq: i.Seq, Time: i.Time, Model: text.Visible(i.Route), Cost: i.Cost}
 		out.HTML = markdown.HTML(text.Head(i.Text, mostOfReply), &s.painter.lexers)
 		out.Thought = s.cut(&out, i.Thought, mostOfItem)
 	case *transcript.Call:
 		out = s.call(i)
 	case *transcript.Note:
-		out = shownItem{Kind: "note", Seq: i.Seq, Time: i.Time, Notice: i.Notice}
+		out = transcriptItem{Kind: "note", Seq: i.Seq, Time: i.Time, Notice: i.Notice}
 		out.Text = s.cut(&out, i.Text, mostOfItem)
 	case *transcript.Child:
-		out = shownItem{
+		out = transcriptItem{
 			Kind: "agent", Seq: i.Seq, Time: i.Since, Session: i.Spawned.Child, State: "running",
 			Tool: text.Visible(cmp.Or(i.Spawned.Agent, "agent")), Subject: words.OneLine(i.Spawned.Task, 300), Model: text.Visible(i.Spawned.Route),
 		}
@@ -162,7 +162,7 @@ func (s shower) show(item transcript.Item) (out shownItem) {
 			out.State, out.Text, out.Cost, out.Turns = "over", stoppedBy(string(b.Reason), b.Detail), b.Cost, b.Turns
 		}
 	case *transcript.Stop:
-		out = shownItem{Kind: "stop", Seq: i.Seq, Time: i.Time, Turns: i.Turns, Cost: i.Cost, Took: words.Took(i.Took.Milliseconds())}
+		out = transcriptItem{Kind: "stop", Seq: i.Seq, Time: i.Time, Turns: i.Turns, Cost: i.Cost, Took: words.Took(i.Took.Milliseconds())}
 		out.Text = stoppedBy(string(i.Stopped.Reason), i.Stopped.Detail)
 	}
 	return out
@@ -177,8 +177,8 @@ func stoppedBy(reason, detail string) string {
 	return text.VisibleLines(reason)
 }
 
-func (s shower) call(c *transcript.Call) shownItem {
-	out := shownItem{
+func (s shower) call(c *transcript.Call) transcriptItem {
+	out := transcriptItem{
 		Kind: "call", Seq: c.Seq, Time: c.Started, Tool: text.Visible(c.Call.Name), Depth: c.Depth(),
 		Subject: words.OneLine(words.Subject(c.Call), 300),
 		State:   [...]string{"made", "judged", "waiting", "running", "over"}[c.State], Call: shownCall(c.Call), Effects: words.Effects(c.Effects(), false),
@@ -214,8 +214,8 @@ func (s shower) call(c *transcript.Call) shownItem {
 	return out
 }
 
-func (s shower) file(path, diff string) shownFile {
-	f := shownFile{Path: text.Visible(path), Diff: s.painter.diff(diff)}
+func (s shower) file(path, diff string) changedFile {
+	f := changedFile{Path: text.Visible(path), Diff: s.painter.diff(diff)}
 	for _, line := range f.Diff {
 		switch {
 		case strings.HasPrefix(line, `<span class="row added"`):
@@ -227,10 +227,10 @@ func (s shower) file(path, diff string) shownFile {
 	return f
 }
 
-func images(parts llm.Parts) (out []shownImage) {
+func images(parts llm.Parts) (out []transcriptImage) {
 	for _, p := range parts {
 		if i, is := p.(llm.Image); is && i.Digest != "" {
-			out = append(out, shownImage{i.Digest, i.MediaType})
+			out = append(out, transcriptImage{i.Digest, i.MediaType})
 		}
 	}
 	return out

@@ -109,12 +109,12 @@ func (c *call) makeCode(nothing) (signInCode, error) {
 }
 
 // signIn makes an identity for a browser, and removes expired ones.
-func (c *call) signIn(nothing) (shownIdentity, error) {
+func (c *call) signIn(nothing) (identityInfo, error) {
 	if c.principal != owner && c.principal != byCode {
-		return shownIdentity{}, Forbidden("a browser signs in with a code of 'inspan web', or with the owner's token")
+		return identityInfo{}, Forbidden("a browser signs in with a code of 'inspan web', or with the owner's token")
 	}
 	if c.principal == byCode && !c.codes.visited(c.r) {
-		return shownIdentity{}, Forbidden("a code signs in only the browser that has just fetched the page, if it takes cookies: run 'inspan web' again, or paste a token")
+		return identityInfo{}, Forbidden("a code signs in only the browser that has just fetched the page, if it takes cookies: run 'inspan web' again, or paste a token")
 	}
 	id := strings.ToLower(rand.Text())[:12]
 	token, digest := newToken(id)
@@ -128,7 +128,7 @@ func (c *call) signIn(nothing) (shownIdentity, error) {
 		}
 		return err
 	}); err != nil {
-		return shownIdentity{}, err
+		return identityInfo{}, err
 	}
 	out := i.shown()
 	out.Token = token

@@ -162,13 +162,13 @@ func (v *Visit) InWorkspace(t Task, f func(dir string) error) error {
 		return err
 	}
 	agent := &inspan.Agent{Model: &script.Model{}}
-	v.Carry.At(dir).Wire(agent, inspan.Place{ID: t.Session, Root: dir, Blobs: log.Blobs()}, true)
+	v.Carry.At(dir).Wire(agent, inspan.SessionSpec{ID: t.Session, Root: dir, Blobs: log.Blobs()}, true)
 	s, err := agent.Open(v, log)
 	if err != nil {
 		return errors.Join(err, log.Close())
 	}
 	err = s.Rewind(v, 0, func(context.Context, *event.Restored) (*event.Restored, error) { return nil, f(dir) })
-	if errors.Is(err, inspan.ErrBusy) || errors.Is(err, inspan.ErrUnheard) || running.Elsewhere(err) {
+	if errors.Is(err, inspan.ErrBusy) || errors.Is(err, inspan.ErrUnreadMessage) || running.Elsewhere(err) {
 		err = Conflict("the agent works, or is about to start; try again when it is idle")
 	}
 	return errors.Join(err, s.Close())

@@ -35,28 +35,28 @@ type view struct {
 	fold    transcript.Fold
 	items   []transcript.Item
 	places  map[transcript.Item]int
-	changed map[int]bool // places that have changed since the last part
-	last    shownNow     // as it was sent
+	changed map[int]bool    // places that have changed since the last part
+	last    sessionActivity // as it was sent
 	written *transcript.Reply
 	told    int // bytes of it that were sent
 }
 
-// shownPart is a part of a session, and its current activity.
-type shownPart struct {
-	Total int           `json:"total" jsonschema:"items of the transcript"`
-	Items []shownItem   `json:"items" jsonschema:"those that are new or have changed"`
-	Now   shownNow      `json:"now"`
-	Write *shownWriting `json:"write,omitempty"`
+// sessionPart is a part of a session, and its current activity.
+type sessionPart struct {
+	Total int              `json:"total" jsonschema:"items of the transcript"`
+	Items []transcriptItem `json:"items" jsonschema:"those that are new or have changed"`
+	Now   sessionActivity  `json:"now"`
+	Write *replyPiece      `json:"write,omitempty"`
 }
 
-// shownWriting is a piece of a reply in progress.
-type shownWriting struct {
+// replyPiece is a piece of a reply in progress.
+type replyPiece struct {
 	Text  string `json:"text"`
 	Fresh bool   `json:"fresh,omitempty" jsonschema:"what was written before counts for nothing"`
 }
 
-// shownNow is the state of a session and its current activity.
-type shownNow struct {
+// sessionActivity is the state of a session and its current activity.
+type sessionActivity struct {
 	Session   string           `json:"session"`
 	Task      string           `json:"task,omitempty" jsonschema:"task that the session belongs to"`
 	Stage     event.Stage      `json:"stage,omitempty" jsonschema:"stage of the task"`
@@ -84,7 +84,7 @@ type shownNow struct {
 	Wait      string           `json:"wait,omitempty" jsonschema:"why nothing happens for a while"`
 	Until     time.Time        `json:"until,omitzero" jsonschema:"how long"`
 	Queued    []string         `json:"queued,omitempty" jsonschema:"messages for after the run"`
-	Questions []shownQuestion  `json:"questions,omitempty"`
+	Questions []openQuestion   `json:"questions,omitempty"`
 }
 
 // viewOf reads a session that the visitor sees, up to its end.
@@ -141,8 +141,8 @@ func lasts(item transcript.Item) bool {
 }
 
 // part returns the changes from a place on, and the current activity. It marks them as sent.
-func (v *view) part(from int) (shownPart, error) {
-	out := shownPart{Total: len(v.items), Items: []shownItem{}}
+func (v *view) part(from int) (sessionPart, error) {
+	out := sessionPart{Total: len(v.items), Items: []transcriptItem{}}
 	for place := range v.changed {
 		if place >= from {
 			i := v.show(v.items[place])
@@ -151,7 +151,7 @@ func (v *view) part(from int) (shownPart, error) {
 		}
 	}
 	clear(v.changed)
-	slices.SortStableFunc(out.Items, func(a, b shownItem) int { return cmp.Compare(a.N, b.N) })
+	slices.SortStableFunc(out.Items, func(a, b transcriptItem) int { return cmp.Compare(a.N, b.N) })
 	var err error
 	if out.Now, err = v.now(); err == nil {
 		out.Write = v.writing()
@@ -160,12 +160,12 @@ func (v *view) part(from int) (shownPart, error) {
 }
 
 // now returns the current activity.
-func (v *view) now() (shownNow, error) {
+func (v *view) now() (sessionActivity, error) {
 	f := &v.fold
 	if t, known := v.book.task(v.task.ID); known {
 		v.task = t
 	}
-	out := shownNow{
+	out := sessionActivity{
 		Session: v.session, Task: v.task.ID, Stage: v.task.Stage, Parent: kin.Parent(v.session),
 		Title: words.OneLine(cmp.Or(f.Session.Title, v.task.Spec.Title, v.first()), 200), Root: text.Visible(f.Session.Root), Model: text.Visible(f.Session.Route), Effort: f.Session.Effort, Mode: f.Session.Mode, Seq: f.Seq,
 		Busy: f.Run.Busy, Began: f.Run.Began, Turns: f.Spent.Turns, Calls: f.Spent.Calls, Cost: f.Spent.Cost, Unpriced: f.Spent.Unpriced,
@@ -206,9 +206,9 @@ func (v *view) first() string {
 }
 
 // writing returns the new text of a reply in progress; nil means none.
-func (v *view) writing() *shownWriting {
+func (v *view) writing() *replyPiece {
 	r := v.fold.Now.Reply
-	out := shownWriting{Fresh: r != v.written}
+	out := replyPiece{Fresh: r != v.written}
 	if out.Fresh {
 		v.written, v.told = r, 0
 	}
@@ -346,7 +346,7 @@ type stretch struct {
 }
 
 // items returns the items of some places, or the last ones if none are named.
-func (c *call) items(in stretch) (out shownPart, err error) {
+func (c *call) items(in stretch) (out sessionPart, err error) {
 	v, err := c.viewOf(in.ID, 0)
 	if err != nil {
 		return out, err

@@ -300,7 +300,7 @@ func (w *work) attitude(t *Task, st inspan.Status) error {
 	if len(st.Questions()) > 0 {
 		stage = StageWaiting
 	}
-	w.rests.Store(st.Rests)
+	w.rests.Store(st.OnlyWaits)
 	if before := w.idle.Swap(stage == StageWaiting); before != (stage == StageWaiting) {
 		w.stir()
 	}

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/inspan/inspan/internal/models/reaction"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -45,7 +46,7 @@ func TestDiscover(t *testing.T, at llm.Endpoint, discover func(context.Context, 
 			t.Errorf("%s: %+v, %v, want %s", name, list, err, c.want)
 		case strings.Contains(e.Error()+e.Message, key):
 			t.Errorf("%s: the error holds the key: %v", name, e)
-		case asked.HTTP != nil && c.want.Policy() == llm.PolicyRetry && e.RetryAfter != 7*time.Second:
+		case asked.HTTP != nil && reaction.To(c.want) == reaction.Retry && e.RetryAfter != 7*time.Second:
 			t.Errorf("%s: RetryAfter = %v", name, e.RetryAfter)
 		}
 	}

@@ -45,7 +45,7 @@ func advices() []advice {
 }
 
 // advice returns a way to avoid the cost; empty if nothing is known.
-func (c Costly) advice() string {
+func (c CostCause) advice() string {
 	for _, a := range advices() {
 		if a.kind == c.Kind && strings.HasPrefix(c.Name, a.name) && c.Sent >= a.sent {
 			return a.text

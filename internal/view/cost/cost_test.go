@@ -225,7 +225,7 @@ func TestSupposeCountsCaches(t *testing.T) {
 		at = at.Add(after)
 		return cost.Turn{
 			Session: "s", Route: "x/y", Cold: cold, At: at, Usage: llm.Usage{Input: 100_000},
-			Features: router.Features{Tokens: 10, Hard: hard, Step: router.StepPrompt},
+			Features: router.Features{Tokens: 10, Hard: hard, Step: "prompt"},
 		}
 	}
 	for name, tt := range map[string]struct {

@@ -111,7 +111,7 @@ func Suppose(strategy string, turns []Turn, m *router.Model) Outcome {
 			continue
 		}
 		r := infos[use[0]]
-		if d.Rule != router.RulePinned {
+		if d.Rule != "pinned" {
 			rule = d.Rule // the rule also counts for turns pinned by it
 		}
 		o.count(t, r, c.usage(t, r), share(shares, rule))

@@ -24,14 +24,14 @@ type Question struct {
 
 // Report says where every token of the bills went.
 type Report struct {
-	By        string   `json:"by"`
-	Rows      []Row    `json:"rows"`
-	Total     Row      `json:"total"` // the sum of the rows
-	Costliest []Costly `json:"costliest"`
+	By        string      `json:"by"`
+	Rows      []Row       `json:"rows"`
+	Total     Row         `json:"total"` // the sum of the rows
+	Costliest []CostCause `json:"costliest"`
 }
 
 // Costly is one cause, and a way to avoid its cost.
-type Costly struct {
+type CostCause struct {
 	Cause
 	Session string `json:"session"`
 	Sent    int    `json:"sent,omitempty"` // requests that carried it, if it is part of prompts
@@ -41,7 +41,7 @@ type Costly struct {
 
 // Line returns the amount, the cause and the advice in a line for a terminal. Costs of unknown price are in
 // tokens.
-func (c Costly) Line() string {
+func (c CostCause) Line() string {
 	amount := text.Thousands(c.Usage.Prompt() + c.Usage.Output)
 	if c.Dollars > 0 {
 		amount = words.Dollars(c.Dollars.Dollars())
@@ -134,28 +134,28 @@ func (t *Tally) child(name string) {
 
 // costliest returns the causes that cost most, for each session separately, with all results of a call
 // together. Causes of unknown price come last, by their tokens.
-func costliest(tallies []Tally) []Costly {
+func costliest(tallies []Tally) []CostCause {
 	type key struct {
 		session string
 		cause   Cause
 	}
-	all := map[key]*Costly{}
+	all := map[key]*CostCause{}
 	for _, t := range tallies {
 		for _, p := range t.Parts {
 			k := key{t.Session, p.Cause.first()}
 			if all[k] == nil {
-				all[k] = &Costly{Cause: k.cause, Session: t.Session}
+				all[k] = &CostCause{Cause: k.cause, Session: t.Session}
 			}
 			all[k].Sent = max(all[k].Sent, p.Sent)
 			all[k].merge(p.row())
 		}
 	}
-	out := []Costly{}
+	out := []CostCause{}
 	for _, c := range all {
 		c.Key, c.Advice = c.words(), c.advice()
 		out = append(out, *c)
 	}
-	slices.SortStableFunc(out, func(a, b Costly) int {
+	slices.SortStableFunc(out, func(a, b CostCause) int {
 		return cmp.Or(cmp.Compare(b.Dollars, a.Dollars), cmp.Compare(b.tokens(), a.tokens()), cmp.Compare(a.Session, b.Session),
 			cmp.Compare(a.Key, b.Key), cmp.Compare(a.Digest, b.Digest))
 	})
@@ -163,7 +163,7 @@ func costliest(tallies []Tally) []Costly {
 }
 
 // words describes the cause, and how often it was sent.
-func (c Costly) words() string {
+func (c CostCause) words() string {
 	what := strings.TrimSpace(c.String() + " " + c.Of)
 	if c.Sent > 1 {
 		return fmt.Sprintf("%s, sent %d times", what, c.Sent)

@@ -107,7 +107,7 @@ func awaited(lead, member inspan.Status) (what, question string) {
 			return "you: " + q.Tool, q.ID
 		}
 	}
-	for _, p := range member.Open {
+	for _, p := range member.OpenCalls {
 		return p.Call.Name, ""
 	}
 	if member.Asking {

@@ -95,10 +95,10 @@ func (f *Fold) Raised() (out []*Question) {
 // Pending returns an open question in the form for [inspan.Conductor] and its answers.
 func (f *Fold) Pending(q *Question) inspan.Pending {
 	if q.Raised != nil {
-		return inspan.Asked(inspan.Question{Raised: *q.Raised, Seq: q.Seq})
+		return inspan.PendingOf(inspan.Question{Raised: *q.Raised, Seq: q.Seq})
 	}
 	p := inspan.Pending{
-		Call: q.Call.Call, Question: q.Seq, Effects: q.Call.Effects(), Waits: true, Asks: drive.AsksPerson(q.Call.Effects()),
+		Call: q.Call.Call, Question: q.Seq, Effects: q.Call.Effects(), Waits: true, IsQuestion: drive.AsksPerson(q.Call.Effects()),
 		Preview: q.Preview, Rules: q.Rules, Offers: q.Offers, Until: q.Until, Root: f.Session.Root,
 	}
 	p.Call.Name = cmp.Or(p.Call.Name, "a call")

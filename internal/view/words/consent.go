@@ -69,7 +69,7 @@ func Effects(effects []tool.Effect, previewed bool) []string {
 				host = "any host"
 			}
 			out = once(out, "talks to "+host)
-		case e.Kind == tool.Write && e.Own:
+		case e.Kind == tool.Write && e.Temporary:
 			out = append(out, "changes "+text.Visible(e.Path)+" in the session's own folder")
 		case e.Kind == tool.Write && !previewed:
 			out = once(out, "changes "+text.Visible(e.Path))

@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/kernel/loop"
+	"github.com/inspan/inspan/internal/models/reaction"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -37,7 +38,7 @@ func Told(body event.Body) (told string, notice bool) {
 		}
 		return fmt.Sprintf("%s answers, by the rule %s: %s", b.Route, b.Rule, b.Reason), false
 	case event.Failed:
-		if b.Retry == 0 && b.Limit > 0 && b.Cause.Policy() == llm.PolicyCompact {
+		if b.Retry == 0 && b.Limit > 0 && reaction.To(b.Cause) == reaction.Compact {
 			return fmt.Sprintf("the model that is asked now takes %s tokens; the conversation is kept within that", text.Thousands(b.Limit)), true
 		}
 	case event.Healed:

@@ -86,7 +86,7 @@ func (before Files) Since(ctx context.Context, files tool.Files, root string) []
 		if f, err := files.Open(ctx, path); err == nil {
 			data, err := io.ReadAll(io.LimitReader(f, mostRead+1))
 			if f.Close(); err == nil && len(data) <= mostRead {
-				out = append(out, tool.File{Path: path, Digest: tool.Digest(data), Written: true, Partly: true})
+				out = append(out, tool.File{Path: path, Digest: tool.Digest(data), Written: true, Partial: true})
 			}
 		}
 	}

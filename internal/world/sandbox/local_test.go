@@ -54,7 +54,7 @@ func TestChangesOfSessions(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				switch err := env.Files.Change(t.Context(), tool.Change{Path: path, Data: append(before, '.'), If: tool.Digest(before)}); {
+				switch err := env.Files.Change(t.Context(), tool.Change{Path: path, Data: append(before, '.'), IfDigest: tool.Digest(before)}); {
 				case err == nil:
 					done++
 				case !errors.Is(err, tool.ErrChanged):

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/inspan/inspan/internal/models/reaction"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -235,7 +236,7 @@ func (r *Reply) Complete(err error) error {
 	if e.RequestID == "" {
 		e.RequestID = r.RequestID()
 	}
-	if p := e.Kind.Policy(); e.RetryAfter == 0 && (p == llm.PolicyRetry || p == llm.PolicyAwait || e.Kind == llm.KindBilling) {
+	if p := reaction.To(e.Kind); e.RetryAfter == 0 && (p == reaction.Retry || p == reaction.Await || e.Kind == llm.KindBilling) {
 		e.RetryAfter = RetryAfter(r.Header, e.Message, time.Now())
 	}
 	e.RetryAfter = bounded(e.RetryAfter)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/inspan/inspan/internal/models/reaction"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -82,7 +83,7 @@ func TestUntrusted(t *testing.T) {
 	for name, at := range map[string]string{"an unknown authority": sealed.URL, "no TLS": strings.Replace(plain.URL, "http:", "https:", 1)} {
 		p := Post{URL: at, Body: []byte("body"), HTTP: transport}
 		_, err := p.Ask(t.Context(), 99, func(status int, _ []byte) *llm.Error { return &llm.Error{Status: status} })
-		if e := llm.AsError(err); e == nil || e.Kind != llm.KindNoReply || e.Kind.Policy() == llm.PolicyRetry {
+		if e := llm.AsError(err); e == nil || e.Kind != llm.KindNoReply || reaction.To(e.Kind) == reaction.Retry {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

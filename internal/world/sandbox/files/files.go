@@ -23,7 +23,7 @@ type files struct {
 	temp  *Temp      // nil means the machine's folders for temporary files
 	look  *Looker
 	pass  tool.Pass // sensitive places that are open
-	// change makes Change.If and the change itself one step within this session, and a lock of the folder, except on
+	// change makes Change.IfDigest and the change itself one step within this session, and a lock of the folder, except on
 	// Windows, among all sessions of the machine. A program that takes no lock can still write in between, except that
 	// NoFile holds against all.
 	change *sync.Mutex
@@ -118,7 +118,7 @@ func (f *files) Change(ctx context.Context, c tool.Change) error {
 	held, err := f.holdFolder(at, c)
 	if err == nil {
 		defer held.release()
-		if c.If != "" && runtime.GOOS != "windows" { // other sessions, here or in another process, change the same files
+		if c.IfDigest != "" && runtime.GOOS != "windows" { // other sessions, here or in another process, change the same files
 			if lock, unlocked := keep.LockFolder(ctx, filepath.Dir(held.path), keep.Patience); unlocked == nil {
 				defer func() { _ = lock.Close() }() // the change is made
 			}
@@ -147,7 +147,7 @@ func apply(path string, c tool.Change) error {
 	if err != nil {
 		return err
 	}
-	if err := checkIf(path, info, c.If); err != nil {
+	if err := checkIf(path, info, c.IfDigest); err != nil {
 		return err
 	}
 	if c.Remove {
@@ -162,7 +162,7 @@ func apply(path string, c tool.Change) error {
 	return write(path, info, c)
 }
 
-// checkIf checks the file against Change.If. Info is nil if it does not exist.
+// checkIf checks the file against Change.IfDigest. Info is nil if it does not exist.
 func checkIf(path string, info fs.FileInfo, want string) error {
 	if want == "" {
 		return nil
@@ -243,7 +243,7 @@ func create(path string, c tool.Change) error {
 		return err
 	}
 	put := os.Rename
-	if c.If == tool.NoFile {
+	if c.IfDigest == tool.NoFile {
 		put = renameNew
 	}
 	if err := put(temp, path); err != nil {

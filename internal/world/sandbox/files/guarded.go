@@ -104,7 +104,7 @@ func (f *files) holdFolder(path string, c tool.Change) (heldPath, error) {
 		return heldPath{}, err
 	}
 	dir := filepath.Dir(path)
-	if !c.Remove && (c.If == "" || c.If == tool.NoFile) {
+	if !c.Remove && (c.IfDigest == "" || c.IfDigest == tool.NoFile) {
 		if err := makeDirs(dir); err != nil {
 			return heldPath{}, err
 		}
@@ -112,7 +112,7 @@ func (f *files) holdFolder(path string, c tool.Change) (heldPath, error) {
 	folder, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		// Not looked up again: it could be a link by now.
-		if c.If != "" {
+		if c.IfDigest != "" {
 			err = tool.ErrChanged
 		}
 		return heldPath{}, &fs.PathError{Op: "change", Path: path, Err: keep.Bare(err)}

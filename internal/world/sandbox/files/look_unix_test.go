@@ -77,7 +77,7 @@ func TestFilesByContent(t *testing.T) {
 			t.Errorf("change %s: %v", name, err)
 		}
 	}
-	if err := env.Files.Change(t.Context(), tool.Change{Path: in("new/server.key"), Data: []byte(aKey), If: tool.NoFile}); err != nil {
+	if err := env.Files.Change(t.Context(), tool.Change{Path: in("new/server.key"), Data: []byte(aKey), IfDigest: tool.NoFile}); err != nil {
 		t.Error("a new file is an ordinary one: ", err)
 	}
 }

@@ -139,7 +139,7 @@ func TestOneTmp(t *testing.T) {
 		if got, err := read(path); err != nil || got != want {
 			t.Errorf("%s: %q, %v", path, got, err)
 		}
-		if ours := strings.Contains(path, unique); env.Own(path, false) != ours || env.Own(path, true) != ours {
+		if ours := strings.Contains(path, unique); env.IsTemporary(path, false) != ours || env.IsTemporary(path, true) != ours {
 			t.Errorf("%s: is it the session's?", path)
 		}
 	}
@@ -185,7 +185,7 @@ func TestTmpOfTheMachine(t *testing.T) {
 	if got := boxes.Succeeds(t, env, tool.Box{Level: tool.BoxRead, Read: []string{path}}, "cat "+path); got != "theirs" {
 		t.Errorf("a read box: %q", got)
 	}
-	if own, boxed := env.Own(path, false), env.Own(path, true); own || !boxed {
+	if own, boxed := env.IsTemporary(path, false), env.IsTemporary(path, true); own || !boxed {
 		t.Errorf("is it the session's? %v; in a box? %v", own, boxed)
 	}
 	boxes.Succeeds(t, env, boxes.Writable, "test ! -e "+dir+" && mkdir "+dir+" && echo own >"+path)
@@ -267,7 +267,7 @@ func TestTmpAtOnce(t *testing.T) {
 					return
 				}
 				path := fmt.Sprintf("/tmp/%s-%d", name, i)
-				err = env.Files.Change(t.Context(), tool.Change{Path: path, Data: []byte("x"), If: tool.NoFile})
+				err = env.Files.Change(t.Context(), tool.Change{Path: path, Data: []byte("x"), IfDigest: tool.NoFile})
 				f, err2 := env.Files.Open(t.Context(), path)
 				if err = errors.Join(err, err2); err == nil {
 					err = f.Close()

@@ -35,7 +35,7 @@ func TestResultsAreHandedOut(t *testing.T) {
 		}
 		boxes.Need(t, env, tool.BoxWorkspace)
 		for _, name := range []string{"report.txt", "deep/er/b.csv", "replaced", "removed", ".hidden/c", "package.json", "node_modules/x/index.js"} {
-			if err := env.Files.Change(t.Context(), tool.Change{Path: filepath.Join(dir, name), Data: []byte(name), If: tool.NoFile}); err != nil {
+			if err := env.Files.Change(t.Context(), tool.Change{Path: filepath.Join(dir, name), Data: []byte(name), IfDigest: tool.NoFile}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -8,9 +8,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestTold checks that the description of bash matches its behaviour: a model that reads about a sandbox that is not
+// TestDescribeFor checks that the description of bash matches its behaviour: a model that reads about a sandbox that is not
 // there would ask for things that it has.
-func TestTold(t *testing.T) {
+func TestDescribeFor(t *testing.T) {
 	walls := tool.Walls{Read: true, Workspace: true, Hosts: true}
 	for _, tt := range []struct {
 		name       string

@@ -8,11 +8,85 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/drive"
 	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
+
+// Pending is a call that waits for a person. Answer it with event.Decided.
+type Pending struct {
+	Call llm.Call // the call as it will run
+	// Question is the number of the event that asks. With the id of the call it identifies the question in
+	// event.Decided, so an answer applies to this question only.
+	Question   uint64
+	Effects    []tool.Effect
+	Waits      bool          // it waits for a decision
+	IsQuestion bool          // the call asks the person something, and the decision is the answer
+	Reason     string        // why a person is asked
+	Preview    string        // the change that the call would make; may be empty
+	Rules      []string      // the narrowest rules that would allow it from now on; if empty, it can only be allowed once
+	Offers     []event.Offer // further permissions that can be granted with it for this session
+	Until      time.Time     // when the question times out and the call is denied; zero means never
+	Agent      string        // kind of the subagent that asks; empty if the session itself does
+	// Parent is the call that made this one; empty if the model did, or if the question was raised. RequestedAhead means
+	// that the parent requested it while an earlier call waits, see [tool.Tool].
+	Parent         string
+	RequestedAhead bool
+	Root           string // the workspace of the session; empty if the question was raised
+	// Set holds the single questions if the question is about several calls, see [Sets]. Calls that a person must see
+	// first, such as calls that reach hosts, come first. Call, Reason and Preview belong to the call that was requested
+	// first; Effects and Until cover all. Show the whole Set to the person, because one answer applies to all of it:
+	// allow once, or deny.
+	Set []Pending
+}
+
+// Question is a question that was raised, with its event number.
+type Question = loop.Question
+
+// PendingOf returns a raised question in the form of a waiting call. An event.Decided must name its Call.ID and Question.
+func PendingOf(r Question) Pending {
+	return Pending{
+		Question: r.Seq,
+		Call:     llm.Call{ID: r.ID, Name: r.Tool, Args: r.Args}, Effects: r.Effects, Waits: true, IsQuestion: drive.AsksPerson(r.Effects),
+		Reason: r.Reason, Preview: r.Preview, Rules: r.Rules, Offers: r.Offers, Until: r.Until, Agent: cmp.Or(r.Agent, r.Child),
+	}
+}
+
+// bindDecision adds the number of the question to a decision that names only its [Pending.ID].
+func bindDecision(st *loop.State, d event.Decided) event.Decided {
+	if d.Question > 0 {
+		return d
+	}
+	if p, open := statusOf(st).Question(d.Call); open {
+		return p.Answer(d)
+	}
+	return d
+}
+
+// answered reports whether d is about this question.
+func (p Pending) answered(d event.Decided) bool {
+	return d.OnCall(p.Call.ID, p.Parent, p.Question)
+}
+
+func pending(calls []loop.Call, root string) []Pending {
+	var out []Pending
+	for _, c := range calls {
+		if c.Ended == nil {
+			call := c.Call
+			call.Name = cmp.Or(c.Tool, c.Name)
+			out = append(out, Pending{
+				Call: call, Question: c.WaitingSeq, Effects: c.Effects, Waits: c.Waits(), IsQuestion: drive.AsksPerson(c.Effects), Reason: c.Reason, Preview: c.Preview,
+				Rules: c.Rules, Offers: c.Offers, Until: c.Until, Parent: c.Parent, RequestedAhead: c.RequestedAhead, Root: root,
+			})
+		}
+	}
+	return out
+}
 
 var errSetScope = errors.New("calls that are asked about together can be allowed once or denied")
 
@@ -23,8 +97,8 @@ func Sets(questions []Pending) []Pending {
 	byParent := map[string]int{} // index in out
 	for _, p := range questions {
 		parent := p.Parent
-		ahead := func(q Pending) bool { return q.Parent == parent && q.RequestedAhead && !q.Asks }
-		if parent == "" || p.Asks || !slices.ContainsFunc(questions, ahead) {
+		ahead := func(q Pending) bool { return q.Parent == parent && q.RequestedAhead && !q.IsQuestion }
+		if parent == "" || p.IsQuestion || !slices.ContainsFunc(questions, ahead) {
 			out = append(out, p)
 			continue
 		}

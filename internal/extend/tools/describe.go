@@ -31,12 +31,12 @@ func DescribeFor(list []tool.Tool, s Truth) []tool.Tool {
 		}
 		switch {
 		case s.Mode == tool.ModeYolo:
-			out[i].Unshown = []string{"network", "outside"}
+			out[i].HiddenFields = []string{"network", "outside"}
 		case s.Mode == tool.ModePlan:
-			out[i].Unshown = []string{"network", "outside"}
+			out[i].HiddenFields = []string{"network", "outside"}
 			out[i].Doc += map[bool]string{false: planDoc, true: throwawayDoc}[s.Throwaway && s.Walls.Throwaway]
 		case !s.Walls.Workspace:
-			out[i].Unshown = []string{"outside"}
+			out[i].HiddenFields = []string{"outside"}
 			out[i].Doc += unwalledDoc
 		default:
 			out[i].Doc += walledDoc
@@ -45,7 +45,7 @@ func DescribeFor(list []tool.Tool, s Truth) []tool.Tool {
 			out[i].Doc += map[bool]string{false: attendedDoc, true: unattendedDoc}[s.Unattended]
 		}
 		if !s.Keeps {
-			out[i].Unshown = append(out[i].Unshown, "keep")
+			out[i].HiddenFields = append(out[i].HiddenFields, "keep")
 		}
 	}
 	return out
