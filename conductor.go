@@ -52,6 +52,7 @@ type Conductor struct {
 
 	mu             sync.Mutex
 	phase          phase
+	early          []*earlyInput      // inputs to send once the run is in the log
 	questions      *questions         // of this run
 	earlyInterrupt *event.Cancelled   // an interrupt to send once the run is in the log
 	detached       bool               // the front end has gone away
@@ -64,7 +65,7 @@ type Conductor struct {
 type phase int
 
 const (
-	phaseStarting phase = iota // no event of the run is in the log yet, so an interrupt would apply to the previous run
+	phaseStarting phase = iota // the run and its inputs are not in the log yet: an interrupt would apply to the previous run, and a message would come before them
 	phaseRunning
 	phaseEnded
 )
@@ -155,6 +156,11 @@ func (c *Conductor) endRun() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.phase = phaseEnded
+	for _, in := range c.early {
+		in.err = ErrRunEnded
+		close(in.done)
+	}
+	c.early = nil
 	c.stopGrace()
 }
 
@@ -168,7 +174,9 @@ func (c *Conductor) stopGrace() {
 
 // observe updates the conductor with an event of the run.
 func (c *Conductor) observe(ctx context.Context, e event.Event) error {
-	c.markRunning()
+	if _, claimed := e.Body.(event.Claimed); claimed {
+		c.markRunning()
+	}
 	c.questions.withdrawSettled(e.Body)
 	if _, over := e.Body.(event.Stopped); over {
 		c.mu.Lock()
@@ -200,7 +208,8 @@ func (c *Conductor) callSee(e event.Event) (err error) {
 	return c.OnEvent(e)
 }
 
-// markRunning records that the run is in the log, and interrupts it if that was requested before.
+// markRunning records that the run is in the log, which gets the claim and the inputs in one append. Then it sends
+// what came early: inputs, and an interrupt.
 func (c *Conductor) markRunning() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -208,6 +217,14 @@ func (c *Conductor) markRunning() {
 		return
 	}
 	c.phase = phaseRunning
+	for _, in := range c.early {
+		if in.err = in.ctx.Err(); in.err == nil {
+			in.seq, in.err = c.Session.send(in.ctx, in.body)
+			c.lastSent = max(c.lastSent, in.seq)
+		}
+		close(in.done)
+	}
+	c.early = nil
 	if c.earlyInterrupt != nil {
 		c.interrupt(*c.earlyInterrupt)
 	}
@@ -268,10 +285,31 @@ func (c *Conductor) Rerun() {
 	}
 }
 
-// Send appends an input to the run in progress, even if it was about to end, and returns the number of the event. It
-// returns ErrRunEnded if no run is in progress.
+// earlyInput is an input that came before the run was in the log.
+type earlyInput struct {
+	ctx  context.Context //nolint:containedctx // of the Send that waits for it
+	body event.Body
+	seq  uint64
+	err  error
+	done chan struct{} // closed when seq and err are set
+}
+
+// Send appends an input to the run in progress, even if it was about to end, and returns the number of the event. While
+// a run starts, and before the first Run, it waits, so that the input comes after those of Run. It returns ErrRunEnded
+// if no run is in progress.
 func (c *Conductor) Send(ctx context.Context, input event.Body) (seq uint64, err error) {
 	c.mu.Lock()
+	if c.phase == phaseStarting {
+		in := &earlyInput{ctx: ctx, body: input, done: make(chan struct{})}
+		c.early = append(c.early, in)
+		c.mu.Unlock()
+		select {
+		case <-in.done:
+			return in.seq, in.err
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
 	defer c.mu.Unlock()
 	if c.phase == phaseEnded {
 		return 0, ErrRunEnded

@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -25,6 +26,43 @@ func TestConductorLate(t *testing.T) {
 	if mode := c.Session.Status().Mode; mode != tool.ModeAuto {
 		t.Errorf("the run has mode %q", mode)
 	}
+}
+
+// TestConductorSendsInOrder checks that a message sent while a run starts comes after the inputs of the run.
+func TestConductorSendsInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := conducted(t, 0, "Done.", "Done again.")
+		sent := make(chan error, 1)
+		go func() {
+			_, err := c.Send(t.Context(), event.Steered{Origin: event.OriginPerson, Parts: llm.Say("and then this")})
+			sent <- err
+		}()
+		synctest.Wait()
+		if err := errors.Join(c.Run(t.Context(), said("first")), <-sent); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for e, err := range c.Session.Events(t.Context(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch b := e.Body.(type) {
+			case event.Said:
+				got = append(got, b.Parts.Text())
+			case event.Steered:
+				got = append(got, b.Parts.Text())
+			}
+			if e.Seq == c.Session.Status().Seq {
+				break
+			}
+		}
+		if !slices.Equal(got, []string{"first", "and then this"}) {
+			t.Errorf("the session has %q", got)
+		}
+		if _, err := c.Send(t.Context(), said("late")); !errors.Is(err, inspan.ErrRunEnded) {
+			t.Errorf("after the run: %v", err)
+		}
+	})
 }
 
 // TestConductorGoesOn checks that a run continues with every answer until it has stopped.

@@ -18,6 +18,7 @@ import (
 
 // turn is a prompt in progress. Its methods may be called from any goroutine.
 type turn struct {
+	runs chan struct{} // closed when run is set
 	done chan struct{} // closed at its end
 
 	mu        sync.Mutex
@@ -40,7 +41,7 @@ func (st *session) begin() (*turn, error) {
 	case st.turn != nil:
 		return nil, busy("session %s is at work on a prompt; %s tells it something meanwhile, session/cancel ends it", st.id, methodSteer)
 	}
-	st.turn = &turn{done: make(chan struct{})}
+	st.turn = &turn{runs: make(chan struct{}), done: make(chan struct{})}
 	return st.turn, nil
 }
 
@@ -173,6 +174,9 @@ func (st *session) drive(t *turn, inputs []event.Body) error {
 	t.mu.Lock()
 	over := t.cancelled || t.left
 	if !over {
+		if t.run == nil {
+			close(t.runs)
+		}
 		t.run = run
 	}
 	t.mu.Unlock()
@@ -262,9 +266,28 @@ func (a *agent) tell(ctx context.Context, p steerRequest, as func(llm.Parts) eve
 	if err != nil {
 		return nil, err
 	}
-	if !st.isBusy() {
-		return nil, busy("session %s has no running prompt; start one with session/prompt", p.SessionID)
+	st.mu.Lock()
+	t := st.turn
+	st.mu.Unlock()
+	none := busy("session %s has no running prompt; start one with session/prompt", p.SessionID)
+	if t == nil {
+		return nil, none
 	}
+	select {
+	case <-t.runs:
+	case <-t.done:
+		return nil, none
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	t.mu.Lock()
+	run := t.run
+	t.mu.Unlock()
 	st.expectEcho(parts)
-	return struct{}{}, st.send(ctx, as(parts))
+	if _, err := run.Send(ctx, as(parts)); errors.Is(err, inspan.ErrRunEnded) {
+		return nil, none
+	} else if err != nil {
+		return nil, err
+	}
+	return struct{}{}, nil
 }

@@ -139,6 +139,7 @@ type remoteSession struct {
 	seqs   map[int]uint64 // event numbers of messages, by input
 	runs   bool           // someone here waits for the end of the run
 	told   bool           // a run was announced that no one here waits for
+	began  chan struct{}  // closed when the inputs of the last run from here are sent; nil before the first
 	failed error          // why it can't be followed any more
 	news   chan struct{}  // closed and replaced when one of these fields changes
 }
@@ -271,7 +272,17 @@ func (j *remoteSession) Send(_ context.Context, input event.Body) error {
 }
 
 // sendToRun implements session. The number of a message is known when it comes back.
-func (j *remoteSession) sendToRun(_ context.Context, input event.Body) (seq uint64, err error) {
+func (j *remoteSession) sendToRun(ctx context.Context, input event.Body) (seq uint64, err error) {
+	j.mu.Lock()
+	began := j.began
+	j.mu.Unlock()
+	if began != nil {
+		select {
+		case <-began: // the inputs that begin a run come first
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
 	n, err := j.sendKeyed(input)
 	if _, said := input.(event.Said); !said || err != nil {
 		return 0, err
@@ -284,22 +295,32 @@ func (j *remoteSession) sendToRun(_ context.Context, input event.Body) (seq uint
 func (j *remoteSession) prepareRun(func() []event.Body) func(context.Context, []event.Body) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.runs, j.told = true, false
+	began := make(chan struct{})
+	j.runs, j.told, j.began = true, false, began
 	return func(_ context.Context, inputs []event.Body) error {
 		j.start(j.Status().Seq)
-		last := 0
-		for _, input := range inputs {
-			n, err := j.sendKeyed(input)
-			if err != nil {
-				j.mu.Lock()
-				defer j.mu.Unlock()
-				j.runs = false
-				return err
-			}
-			last = max(last, n)
+		last, err := j.sendAll(inputs)
+		close(began)
+		if err != nil {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			j.runs = false
+			return err
 		}
 		return j.waitEnd(last)
 	}
+}
+
+// sendAll sends inputs, and returns the number of the last one.
+func (j *remoteSession) sendAll(inputs []event.Body) (last int, err error) {
+	for _, input := range inputs {
+		n, err := j.sendKeyed(input)
+		if err != nil {
+			return 0, err
+		}
+		last = max(last, n)
+	}
+	return last, nil
 }
 
 // waitEnd waits until an input has come back and no run is in progress.
