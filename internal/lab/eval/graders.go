@@ -368,11 +368,8 @@ func (w *work) ask(ctx context.Context, model, prompt string) (string, error) {
 		Text: prompt, Unattended: true, Foreign: w.apart(), Unapproved: true,
 		Vars: w.vars(place{root: dir}),
 	})
-	if err != nil {
+	if err := cmp.Or(err, start.Err()); err != nil {
 		return "", err
-	}
-	if start.Session == "" {
-		return "", errors.New(cmp.Or(words.OneLine(string(start.Printed), 300), fmt.Sprintf("it ended with code %d", start.Code)))
 	}
 	if _, err := w.exit(ctx, &Task{}, start.Session, start.Ended); err != nil {
 		return "", err
