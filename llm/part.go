@@ -34,9 +34,27 @@ type Text struct {
 // Image is a picture. Stored images have a Digest and no Data; the sender of a request loads Data from the blob
 // store first. In JSON, Data is written only if there is no Digest.
 type Image struct {
-	MediaType string // "image/png", "image/jpeg", "image/gif", "image/webp"
+	MediaType string // one of ImageTypes
 	Digest    string // name of the blob with the bytes
 	Data      []byte
+}
+
+// ImageTypes lists the types of images that models accept.
+func ImageTypes() []string { return []string{"image/png", "image/jpeg", "image/gif", "image/webp"} }
+
+// ImageType returns the type of an image that models accept, by its first bytes; empty for other data.
+func ImageType(data []byte) string {
+	switch {
+	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
+		return "image/png"
+	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
+		return "image/jpeg"
+	case bytes.HasPrefix(data, []byte("GIF87a")), bytes.HasPrefix(data, []byte("GIF89a")):
+		return "image/gif"
+	case len(data) > 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
+		return "image/webp"
+	}
+	return ""
 }
 
 // Reasoning is a model's thinking. Opaque holds the vendor's own block, unchanged, and is sent back only to the

@@ -147,6 +147,19 @@ func (e *BusyError) Unwrap() error { return ErrBusy }
 // ErrUnavailable means that the store can't be reached at the moment; the same call may succeed later.
 var ErrUnavailable = errors.New("the store of sessions can't be reached")
 
+// Opening returns the event that opened a session; nil if the session is empty.
+func Opening(ctx context.Context, s Store, id string) (*event.Opened, error) {
+	for e, err := range Events(ctx, s, id) {
+		if err != nil {
+			return nil, err
+		}
+		if opened, is := e.Body.(event.Opened); is {
+			return &opened, nil
+		}
+	}
+	return nil, nil
+}
+
 // Events yields the events of a session without keeping it open. If the log is damaged, the events before the
 // damage come first, and the error last.
 func Events(ctx context.Context, s Store, id string) iter.Seq2[event.Event, error] {

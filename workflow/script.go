@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/rawjson"
 	"github.com/inspan/inspan/internal/delegate/script"
 )
 
@@ -199,9 +200,7 @@ func (s *scripting) nth(id string) (int, error) {
 // step returns the requested step, checked like a step of a file.
 func (s *scripting) step(kind Kind, raw json.RawMessage) (Step, error) {
 	step := Step{}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&step); err != nil {
+	if err := rawjson.Strict(raw, &step); err != nil {
 		return step, fmt.Errorf("%s: the options are not those of such a step: %s", kind, strings.TrimPrefix(err.Error(), "json: "))
 	}
 	s.mu.Lock()

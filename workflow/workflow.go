@@ -17,6 +17,13 @@
 // if steps must happen in an order that no model decides, must survive days and crashes, or release something
 // to others.
 //
+// # Where to begin
+//
+// In the code, read workflow.go (the types), parse.go over yaml.go and fields.go (a file becomes them), check.go with
+// checkstep.go, refs.go, values.go and schema.go (what is wrong with one), resolve.go (what the machine lacks), run.go
+// (a run), and steps.go with piecework.go, groups.go, command.go and script.go (one step of each kind). plan.go and
+// draw.go show a workflow without running it.
+//
 // # Compatibility
 //
 // Fields and kinds of steps are only added. The files in testdata define what the format allows and refuses,

@@ -8,6 +8,6 @@
 //	kin      which session works for which, by their ids; pure
 //	repair   JSON that models write, mended; pure
 //	memo     encoded texts, kept for the next request
-//	rawjson  JSON that is cut without being parsed; pure
+//	rawjson  JSON that is cut without being parsed, or decoded strictly; pure
 //	jsonrpc  JSON-RPC with one peer, for language servers and editors
 package base

@@ -73,6 +73,12 @@ func (d *Digest) Folder() string {
 // IsDigest reports whether a text has the form of a digest: 64 lower-case hexadecimal digits.
 func IsDigest(s string) bool { return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" }
 
+// SHA256 returns the SHA-256 of data, in lower-case hex.
+func SHA256(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
 // BlobName returns the name of a blob with this SHA-256; see [Blobs].
 func BlobName(sum []byte) string { return "sha256-" + hex.EncodeToString(sum) }
 

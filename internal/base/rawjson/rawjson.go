@@ -1,7 +1,29 @@
-// Package rawjson cuts JSON without parsing it, where a parser would take most of the time.
+// Package rawjson cuts JSON without parsing it, where a parser would take most of the time, and decodes it without
+// letting anything pass.
 package rawjson
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+)
+
+// Strict decodes data, which is one JSON value and nothing else. Unknown fields are errors.
+func Strict(data []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		if errors.Is(err, io.EOF) {
+			return errors.New("it is empty")
+		}
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows its end")
+	}
+	return nil
+}
 
 // CutList cuts the list in the field called name out of an object without white space between its tokens. The field
 // begins within the first 512 bytes. If list and rest are valid JSON, so was raw.

@@ -15,6 +15,14 @@ func Thousands(n int) string {
 	return s
 }
 
+// Share returns part in percent of whole; 0 if that is 0.
+func Share(part, whole int) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return 100 * float64(part) / float64(whole)
+}
+
 // Count formats a number of things, with the singular word: "1 call", "1,200 calls".
 func Count(n int, word string) string { return Counted(n, word, word+"s") }
 

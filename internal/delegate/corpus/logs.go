@@ -41,17 +41,16 @@ func (s *Set) mayRead(ctx context.Context, c *tool.Call, id string) error {
 	if s.Alone {
 		return errNoSessions
 	}
-	for e, err := range store.Events(ctx, s.Sessions, id) {
-		if err != nil {
-			return err
-		}
-		if b, ok := e.Body.(event.Opened); ok && b.Root == c.Env.Root {
-			return nil
-		} else if ok {
-			return errors.New("it is a session of another workspace")
-		}
+	opened, err := store.Opening(ctx, s.Sessions, id)
+	switch {
+	case err != nil:
+		return err
+	case opened == nil:
+		return errors.New("the session is empty")
+	case opened.Root != c.Env.Root:
+		return errors.New("it is a session of another workspace")
 	}
-	return errors.New("the session is empty")
+	return nil
 }
 
 // past lists the sessions of the workspace of a call, newest first, without the sessions of the call itself.

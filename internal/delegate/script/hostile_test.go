@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -43,11 +42,7 @@ func TestHostileScripts(t *testing.T) {
 		name, wants, _ := strings.Cut(head, ": ")
 		t.Run(name, func(t *testing.T) { hostileScript(t, wants, code) })
 	}
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used); err != nil {
-		t.Fatal(err)
-	}
-	if most := used.Maxrss << 10; most > mostMemory {
+	if most := memoryOfChildren(t); most > mostMemory {
 		t.Errorf("a process had %d MB", most>>20)
 	} else {
 		t.Logf("no process had more than %d MB", most>>20)

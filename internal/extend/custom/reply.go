@@ -3,8 +3,6 @@ package custom
 import (
 	"bytes"
 	"encoding/json"
-	"net/http"
-	"slices"
 
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/llm"
@@ -68,6 +66,5 @@ func decodeImage(raw json.RawMessage) (llm.Image, bool) {
 	if m.field("media_type", &image.MediaType) != nil || m.field("data", &image.Data) != nil {
 		return llm.Image{}, false
 	}
-	known := slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, image.MediaType)
-	return image, known && http.DetectContentType(image.Data) == image.MediaType
+	return image, image.MediaType != "" && llm.ImageType(image.Data) == image.MediaType
 }

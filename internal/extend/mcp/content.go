@@ -3,7 +3,6 @@ package mcp
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -93,9 +92,8 @@ func content(c sdk.Content) llm.Part {
 
 // image returns a picture if it has the declared type.
 func image(kind string, data []byte) llm.Part {
-	known := slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind) && http.DetectContentType(data) == kind
 	switch {
-	case !known:
+	case kind == "" || llm.ImageType(data) != kind:
 		return llm.Text{Text: fmt.Sprintf("[an image of the type %q, %d bytes, which can't be shown]", words.OneLine(kind, 60), len(data))}
 	case len(data) > maxImage:
 		return llm.Text{Text: fmt.Sprintf("[an image of %d bytes is left out: at most %d MiB are shown]", len(data), maxImage>>20)}

@@ -41,8 +41,8 @@ func canonical(raw string) (string, error) {
 	if u.Fragment != "" {
 		return "", errors.New("it has a fragment")
 	}
-	if port := u.Port(); u.Scheme == "https" && port == "443" || u.Scheme == "http" && port == "80" {
-		u.Host = strings.TrimSuffix(u.Host, ":"+port)
+	if netguard.Port(u) == netguard.Port(&url.URL{Scheme: u.Scheme}) {
+		u.Host = strings.TrimSuffix(u.Host, ":"+u.Port())
 	}
 	out := u.Scheme + "://" + u.Host + strings.TrimSuffix(u.EscapedPath(), "/")
 	if u.RawQuery != "" {

@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/rawjson"
 	"github.com/inspan/inspan/internal/base/text"
 )
 
@@ -104,13 +104,8 @@ func decode(data []byte) ([]record, error) {
 		return nil, errors.New("was written by a later version of inspan: use that")
 	}
 	var x index
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&x); err != nil {
+	if err := rawjson.Strict(data, &x); err != nil {
 		return nil, fmt.Errorf("is damaged (%w)", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("is damaged (something follows its end)")
 	}
 	if x.Version != version {
 		return nil, fmt.Errorf("is damaged (its version is %d)", x.Version)

@@ -12,27 +12,16 @@ import (
 
 // headsFormat is the format of [Library.Heads]. The content was parsed by a program, so its validity also
 // depends on that program's file.
-const headsFormat = "skill heads 2"
+const headsFormat = "skill heads 3"
 
 // mostHeads bounds the length of that file.
 const mostHeads = 16 << 20
-
-// stamp identifies the state of a file.
-type stamp struct {
-	ino                uint64
-	size, mtime, ctime int64 // times in ns since 1970
-}
-
-func stampOf(info fs.FileInfo) stamp {
-	ino, ctime := keep.Inode(info)
-	return stamp{ino, info.Size(), info.ModTime().UnixNano(), ctime}
-}
 
 // saved holds the skills in the file of a library, by folder.
 type saved map[string]savedSkill
 
 type savedSkill struct {
-	stamp
+	stamp keep.Stamp
 	*known
 }
 
@@ -46,7 +35,7 @@ func headsOf() string {
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprint(headsFormat, stampOf(info))
+	return fmt.Sprint(headsFormat, keep.StampOf(info))
 }
 
 // load returns the content of the file; nothing if it is damaged, too long, or from another program.
@@ -70,7 +59,7 @@ func (l *Library) load() saved {
 	out := saved{}
 	for in.More() {
 		dir := in.Text()
-		at := stamp{uint64(in.Int()), in.Int(), in.Int(), in.Int()}
+		at := keep.Stamp{Size: in.Int(), Mtime: in.Int(), Ctime: in.Int(), Ino: uint64(in.Int())}
 		out[dir] = savedSkill{at, &known{saved: true, read: in.Time(), skill: loadSkill(in)}}
 	}
 	if !in.Good() {
@@ -140,7 +129,7 @@ func (l *Library) again(dir string, e fs.DirEntry) *known {
 		return nil
 	}
 	now, err := os.Lstat(filepath.Join(dir, file))
-	if err != nil || !now.Mode().IsRegular() || stampOf(now) != s.stamp {
+	if err != nil || !now.Mode().IsRegular() || keep.StampOf(now) != s.stamp {
 		return nil
 	}
 	k := *s.known
@@ -180,10 +169,10 @@ func (l *Library) save() {
 	out, now := keep.NewSidecar(format), saved{}
 	for _, dir := range dirs {
 		k := l.known[dir]
-		at := stampOf(k.info)
+		at := keep.StampOf(k.info)
 		now[dir] = savedSkill{at, k}
 		out.PutText(dir)
-		for _, n := range []int64{int64(at.ino), at.size, at.mtime, at.ctime} {
+		for _, n := range []int64{at.Size, at.Mtime, at.Ctime, int64(at.Ino)} {
 			out.PutInt(n)
 		}
 		out.PutTime(k.read)

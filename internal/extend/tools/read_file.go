@@ -2,7 +2,6 @@ package tools
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -62,7 +61,7 @@ func runRead(ctx context.Context, c *tool.Call, in readArgs) (tool.Result, error
 		return tool.Result{}, err
 	}
 	files := []tool.File{{Path: path, Digest: tool.Digest(data)}}
-	if media := ImageType(data); media != "" {
+	if media := llm.ImageType(data); media != "" {
 		r, err := imageResult(Shown(c, path), media, data)
 		r.Files = files
 		return r, err
@@ -130,7 +129,7 @@ func readStream(c *tool.Call, r io.Reader, name string, in readArgs) (tool.Resul
 	if err != nil && !errors.Is(err, io.EOF) {
 		return tool.Result{}, err
 	}
-	if media := ImageType(head); media != "" {
+	if media := llm.ImageType(head); media != "" {
 		data, err := io.ReadAll(io.LimitReader(src, maxImage+1))
 		if err != nil {
 			return tool.Result{}, err
@@ -146,21 +145,6 @@ func readStream(c *tool.Call, r io.Reader, name string, in readArgs) (tool.Resul
 	}
 	out, err := w.result()
 	return tool.Text(strings.ToValidUTF8(out, "\ufffd")), err
-}
-
-// ImageType returns the type of an image that models accept, by its first bytes; empty for other data.
-func ImageType(data []byte) string {
-	switch {
-	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
-		return "image/png"
-	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
-		return "image/jpeg"
-	case bytes.HasPrefix(data, []byte("GIF87a")), bytes.HasPrefix(data, []byte("GIF89a")):
-		return "image/gif"
-	case len(data) > 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
-		return "image/webp"
-	}
-	return ""
 }
 
 func imageResult(name, media string, data []byte) (tool.Result, error) {

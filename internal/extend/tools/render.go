@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/markdown"
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -156,7 +157,7 @@ func (p *picture) image(ctx context.Context, c *tool.Call, file string) error {
 	if err != nil {
 		return err
 	}
-	media := ImageType(data)
+	media := llm.ImageType(data)
 	at, err := sizeOf(media, data)
 	switch {
 	case err != nil:

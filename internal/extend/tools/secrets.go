@@ -68,23 +68,12 @@ func (r requester) mayGo(name string, u *url.URL) error {
 		return fmt.Errorf("there is no secret %q; none is set", name)
 	case !known:
 		return fmt.Errorf("there is no secret %q; there are: %s", name, strings.Join(slices.Sorted(maps.Keys(r.secrets)), ", "))
-	case !netguard.Hosts(s.Hosts).Match(u.Hostname(), port(u)):
+	case !netguard.Hosts(s.Hosts).Match(u.Hostname(), netguard.Port(u)):
 		return fmt.Errorf("secret %s does not go to %s, only to: %s", name, u.Host, strings.Join(s.Hosts, ", "))
 	case u.Scheme != "https" && !s.Plain:
 		return fmt.Errorf("secret %s goes over https only", name)
 	}
 	return nil
-}
-
-func port(u *url.URL) int {
-	var n int
-	if _, err := fmt.Sscan(u.Port(), &n); err == nil {
-		return n
-	}
-	if u.Scheme == "https" {
-		return 443
-	}
-	return 80
 }
 
 // secretValues are the values of the secrets that a request uses.

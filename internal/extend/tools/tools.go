@@ -1,6 +1,20 @@
 // Package tools has the built-in tools. Each has one Go file and one .md file, the description for the model.
 // They reach the world only through [tool.Env]. The tools of skills, memory, MCP servers and subagents are in
 // their own packages.
+//
+// Read in this order: tools.go (which tools there are), read_file.go (the plainest one), then by concept:
+//
+//	edits      change.go (a change that is worked out and not yet made), edit.go (finding the text), edit_file.go,
+//	           edit_lines.go, write_file.go, apply_patch.go, notebook_edit.go; mending.go and typed.go read what models
+//	           get wrong, nearest.go shows what they may have meant
+//	commands   bash.go, shell.go (what outlives a command), walls.go (its sandbox), vars.go and declared.go (its
+//	           environment), capture.go, clean.go and legible.go (its output), written.go (what it wrote),
+//	           left_processes.go, jobs.go and watcher.go (commands in the background); missing.go, blocked.go and
+//	           advice.go explain failures
+//	searches   list_files.go, find_files.go, search_files.go, over walk.go and scan.go; window.go bounds what is shown
+//	git        git.go, plaingit.go, gitinit.go, githooks.go
+//	habits     habits.go (names and forms of other agents' tools), habit_arguments.go, editor.go, several.go
+//	describing describe.go (what a session's descriptions say), tool_search.go, call_tool.go
 package tools
 
 import (

@@ -47,7 +47,7 @@ func runView(ctx context.Context, c *tool.Call, in viewArgs) (tool.Result, error
 	if err != nil {
 		return tool.Result{}, err
 	}
-	media := ImageType(data)
+	media := llm.ImageType(data)
 	if media == "" {
 		return tool.Result{}, fmt.Errorf("%s is no image of a kind that models see: PNG, JPEG, GIF or WebP", Shown(c, path))
 	}

@@ -124,7 +124,7 @@ func textOf(m *sdk.Message) string {
 // content returns the bytes of a part as text or as an image.
 func content(part *sdk.Part, raw []byte) (llm.Part, error) {
 	switch {
-	case slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, part.MediaType):
+	case slices.Contains(llm.ImageTypes(), part.MediaType):
 		return llm.Image{MediaType: part.MediaType, Data: raw}, nil
 	case !isTextType(part.MediaType):
 		return nil, fmt.Errorf("%w: %q", sdk.ErrUnsupportedContentType, words.OneLine(part.MediaType, 80))

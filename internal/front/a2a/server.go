@@ -37,6 +37,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/safety/netguard"
+	"github.com/inspan/inspan/llm"
 )
 
 // Server gives tasks to agents that work in one workspace. Set the fields, serve, and Close it. Don't change
@@ -142,7 +143,7 @@ func (s *Server) card(r *http.Request) *sdk.AgentCard {
 		Name: name, Description: about, Version: cmp.Or(s.Version, inspan.Version),
 		SupportedInterfaces: []*sdk.AgentInterface{sdk.NewAgentInterface(url, sdk.TransportProtocolJSONRPC)},
 		Capabilities:        sdk.AgentCapabilities{Streaming: true},
-		DefaultInputModes:   []string{"text/plain", "application/json", "image/png", "image/jpeg", "image/gif", "image/webp"},
+		DefaultInputModes:   append([]string{"text/plain", "application/json"}, llm.ImageTypes()...),
 		DefaultOutputModes:  []string{"text/plain", "application/json"},
 		// No securityRequirements: the SDK writes them in a form that readers of the protocol's own definition
 		// refuse, and fails on theirs. See docs/decisions/023.

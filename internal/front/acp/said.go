@@ -105,7 +105,7 @@ func (st *session) parts(blocks []wire.ContentBlock) (llm.Parts, error) {
 }
 
 func readImage(kind, data string) (llm.Part, error) {
-	if !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind) {
+	if !slices.Contains(llm.ImageTypes(), kind) {
 		return nil, invalid("images are PNG, JPEG, GIF or WebP; %.60q is none of them", kind)
 	}
 	raw, err := base64.StdEncoding.DecodeString(data)

@@ -101,7 +101,7 @@ func (s spending) report(ctx context.Context, out io.Writer, sessions store.Stor
 	if s.JSON {
 		return printJSON(out, rows)
 	}
-	return printCosts(out, s.By, rows)
+	return cost.Print(out, s.By, rows)
 }
 
 // compare prints what the sessions would have cost with the routes of a router.
@@ -123,28 +123,6 @@ func (s spending) compare(ctx context.Context, out io.Writer, sessions store.Sto
 	return printOutcomes(out, outcomes)
 }
 
-// printCosts prints the spending, by row.
-func printCosts(out io.Writer, by string, rows []cost.Row) error {
-	w := text.NewTable(out, strings.ToUpper(by), "REPLIES", "INPUT", "CACHED", "OUTPUT", "US $")
-	for _, r := range rows {
-		w.Row(text.Line(r.Key), r.Replies, r.Usage.Prompt(),
-			fmt.Sprintf("%.0f%%", share(r.Usage.CacheRead, r.Usage.Prompt())), r.Usage.Output, fmt.Sprintf("%.4f", r.Dollars.Dollars()), lacking(r))
-	}
-	return w.Flush()
-}
-
-// lacking names the gaps in the figures of a row; empty if they are complete.
-func lacking(r cost.Row) string {
-	var lacks []string
-	if r.Unpriced > 0 {
-		lacks = append(lacks, fmt.Sprintf("%d without a price", r.Unpriced))
-	}
-	if r.Estimated > 0 {
-		lacks = append(lacks, fmt.Sprintf("%d estimated", r.Estimated))
-	}
-	return strings.Join(lacks, ", ")
-}
-
 // printOutcomes prints the costs with other strategies.
 func printOutcomes(out io.Writer, outcomes []cost.Outcome) error {
 	w := text.NewTable(out)
@@ -153,7 +131,7 @@ func printOutcomes(out io.Writer, outcomes []cost.Outcome) error {
 	for _, o := range outcomes {
 		kept := "-"
 		if o.Rules != nil {
-			kept = fmt.Sprintf("%.0f%%", share(o.Local, o.Turns))
+			kept = fmt.Sprintf("%.0f%%", text.Share(o.Local, o.Turns))
 		}
 		w.Row(o.Strategy, fmt.Sprintf("%.4f", o.Dollars), o.Turns, kept)
 	}
@@ -161,7 +139,7 @@ func printOutcomes(out io.Writer, outcomes []cost.Outcome) error {
 	w.Row()
 	w.Row("RULE", "US $", "TURNS", "TO THE CLOUD")
 	for _, s := range hybrid.Rules {
-		w.Row(s.Rule, fmt.Sprintf("%.4f", s.Dollars), s.Turns, fmt.Sprintf("%.0f%%", share(s.Cloud, s.Turns)))
+		w.Row(s.Rule, fmt.Sprintf("%.4f", s.Dollars), s.Turns, fmt.Sprintf("%.0f%%", text.Share(s.Cloud, s.Turns)))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -174,12 +152,4 @@ func printOutcomes(out io.Writer, outcomes []cost.Outcome) error {
 		}
 	}
 	return nil
-}
-
-// share returns a of b in percent.
-func share(a, b int) float64 {
-	if b == 0 {
-		return 0
-	}
-	return 100 * float64(a) / float64(b)
 }

@@ -59,7 +59,7 @@ func (c *command) detach(cmd *cobra.Command, f *runFlags, args []string) error {
 		return err
 	}
 	if len(bytes.TrimSpace(start.Printed)) == 0 {
-		return fmt.Errorf("the process ended with code %d before the run began", start.Code)
+		return start.Err()
 	}
 	to := c.console.Err
 	if c.console.Form != console.Text {

@@ -386,11 +386,8 @@ func (n *nightly) answered(ctx context.Context, night *eval.Night, order *runnin
 		args = append(args, "--model="+n.Model)
 	}
 	start, err := n.Table.Detach(ctx, n.Program, args, *order)
-	if err != nil {
+	if err := cmp.Or(err, start.Err()); err != nil {
 		return "", err
-	}
-	if start.Session == "" {
-		return "", errors.New(cmp.Or(words.OneLine(string(start.Printed), 300), fmt.Sprintf("the session for the proposal ended with code %d", start.Code)))
 	}
 	if order.ID == "" {
 		order.ID, night.Asked = start.Session, append(night.Asked, start.Session)

@@ -68,7 +68,7 @@ func TestTablesDriveNoTerminal(t *testing.T) {
 		"models": {2, func(w io.Writer) error {
 			return printModels(w, providers.Found{Provider: providers.Provider{Name: "p"}, Models: []llm.Info{{Model: hostile}}})
 		}},
-		"costs": {2, func(w io.Writer) error { return printCosts(w, "model", []cost.Row{{Key: hostile}}) }},
+		"costs": {2, func(w io.Writer) error { return cost.Print(w, "model", []cost.Row{{Key: hostile}}) }},
 		"spent": {6, func(w io.Writer) error {
 			row := cost.Row{Key: hostile}
 			return printSpent(w, cost.Report{By: "tool", Rows: []cost.Row{row}, Costliest: []cost.CostCause{{Row: row}}})
@@ -176,7 +176,7 @@ func TestRunningElsewhere(t *testing.T) {
 
 func TestCosts(t *testing.T) {
 	lines := printed(t, func(w io.Writer) error {
-		return printCosts(w, "model", []cost.Row{
+		return cost.Print(w, "model", []cost.Row{
 			{Key: "a/b", Replies: 2, Usage: llm.Usage{Input: 25, CacheRead: 75, Output: 9}, Dollars: cost.Of(0.12345)},
 			{Key: "none"},
 			{Key: "hinted", Unpriced: 1, Estimated: 2},
@@ -190,7 +190,7 @@ func TestCosts(t *testing.T) {
 		"hinted 0 0 0% 0 0.0000 1 without a price, 2 estimated",
 		"guessed 0 0 0% 0 0.0000 2 estimated",
 	)
-	if got := share(1, 0); got != 0 {
+	if got := text.Share(1, 0); got != 0 {
 		t.Errorf("a share of nothing is %v", got)
 	}
 }

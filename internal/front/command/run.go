@@ -170,7 +170,6 @@ func (c *command) chat(cmd *cobra.Command, f *runFlags, args []string) error {
 func (f *runFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.Model, "model", "", "model as `provider/model`, or a known name such as sonnet; see 'inspan models'")
-	fl.StringVar((*string)(&f.Mode), "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
 	fl.IntVar(&f.maxTurns, "max-turns", 200, "maximum `turns` of one run; 0 means no limit")
 	fl.Var((*dollars)(&f.Limits.Cost), "max-cost", "maximum cost of the session in US `dollars`; 0 means no limit")
 	fl.Int64Var(&f.maxTokens, "max-tokens", 0, "maximum `tokens` of the session, prompts and replies; 0 means no limit")
@@ -182,12 +181,18 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.output, "output", console.Text,
 		"output `format`: text, json, stream-json, or claude-stream-json for wrappers of Claude Code")
 	fl.StringArrayVar(&f.Folders, "add-dir", nil, "`folder` that the session uses like its workspace, without checkpoints; repeatable")
-	addRules(fl, &f.Options)
+	addPermissions(fl, &f.Options)
 	fl.StringVar(&f.Container, "container", "", "run commands in a container of this `image` (podman or docker) instead of the kernel sandbox")
 	fl.StringVar(&f.Trust, "trust", "", "`checksum` of the folder content that you trust; 'inspan trust --sum' prints it")
 	fl.BoolVar(&f.KeepJobs, "keep-jobs", false,
 		"let commands that bash keeps continue after the session, without asking (rule keep(*))")
 	f.addGiven(cmd)
+}
+
+// addPermissions declares the flags for what sessions may do.
+func addPermissions(fl *pflag.FlagSet, o *app.Options) {
+	fl.StringVar((*string)(&o.Mode), "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
+	addRules(fl, o)
 }
 
 // addRules declares the flags for permission rules.

@@ -22,10 +22,7 @@ type serveFlags struct {
 func (f *serveFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.Model, "model", "", "model of agents, as `provider/model`; see 'inspan models'")
-	fl.StringVar((*string)(&f.Mode), "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
-	fl.StringArrayVar(&f.Allow, "allow", nil, "`rule` for calls that run without asking; repeatable")
-	fl.StringArrayVar(&f.Ask, "ask", nil, "`rule` for calls that ask in every mode; repeatable")
-	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; repeatable")
+	addPermissions(fl, &f.Options)
 	fl.Var((*dollars)(&f.Limits.Cost), "max-cost", "maximum cost of an agent's session in US `dollars`; 0 means no limit")
 	fl.StringVar(&f.cwd, "cwd", ".", "`folder` to work in (the workspace)")
 	fl.StringVar(&f.TokenFile, "token-file", "",

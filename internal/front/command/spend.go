@@ -90,7 +90,7 @@ func printSpent(out io.Writer, r cost.Report) error {
 	for _, c := range r.Costliest {
 		fmt.Fprintln(out, c.Line())
 	}
-	if h := lacking(r.Total); h != "" {
+	if h := r.Total.Lacking(); h != "" {
 		fmt.Fprintf(out, "\nOf %s %s.\n", text.Count(r.Total.Replies, "request"), h)
 	}
 	return nil

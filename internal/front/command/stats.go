@@ -246,7 +246,7 @@ func printStats(out io.Writer, by string, rows []stat) error {
 			first = took(time.Duration(r.First) * time.Millisecond)
 		}
 		millis := func(n int64) string { return took(time.Duration(n) * time.Millisecond) }
-		w.Row(text.Line(r.Key), r.N, fmt.Sprintf("%.1f%%", share(r.Failed, r.N)), millis(r.P50), millis(r.P95), millis(r.P99), first)
+		w.Row(text.Line(r.Key), r.N, fmt.Sprintf("%.1f%%", text.Share(r.Failed, r.N)), millis(r.P50), millis(r.P95), millis(r.P99), first)
 	}
 	return w.Flush()
 }

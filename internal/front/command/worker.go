@@ -65,8 +65,6 @@ func (c *command) worker() *cobra.Command {
 	fl.StringVar(&w.Environment, "environment", "", "`ID` of the self-hosted environment")
 	fl.StringVar(&folder, "folder", ".", "`folder` that sessions work in")
 	fl.IntVar(&w.AtOnce, "at-once", 1, "`number` of sessions at the same time; they share the folder")
-	fl.StringVar((*string)(&o.Mode), "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default ask)")
-	fl.StringArrayVar(&o.Allow, "allow", nil, "`rule` for calls that run without asking; repeatable")
-	fl.StringArrayVar(&o.Deny, "deny", nil, "`rule` for calls that are denied; repeatable")
+	addPermissions(fl, &o)
 	return cmd
 }

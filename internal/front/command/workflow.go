@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -158,10 +157,7 @@ func (c *command) flowSlashes(a *app.App, root string, f *runFlags) []tui.Comman
 		}
 		o := app.Order{Text: p.Begin().Parts.Text(), Flow: typed}
 		begun, err := a.Running.Detach(ctx, c.program(), append([]string{"detached", "--cwd=" + root}, f.like(st)...), o)
-		if err == nil && begun.Session == "" {
-			err = fmt.Errorf("it did not start: %s", bytes.TrimSpace(begun.Printed))
-		}
-		if err != nil {
+		if err := cmp.Or(err, begun.Err()); err != nil {
 			return "", err
 		}
 		return fmt.Sprintf("%s runs as session %s. Its questions and its end are on the board ('inspan board'); 'inspan attach %s' shows it.",

@@ -15,6 +15,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/cost"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -115,23 +116,8 @@ func (f facts) context(string) func(context.Context) (string, error) {
 			return "", err
 		}
 		var b strings.Builder
-		fmt.Fprintf(&b, "about %s tokens", text.Thousands(c.Tokens))
-		if c.Window > 0 {
-			fmt.Fprintf(&b, ", %d%% of %s, %s reserved for the reply",
-				percent(c.Tokens, c.Window), words.Window(c.Window, c.Assumed), text.Thousands(c.Reserve))
-		}
-		b.WriteString("\n")
-		for _, s := range c.Sources {
-			fmt.Fprintf(&b, "%9s  %3d%%  %s\t%s\n", text.Thousands(s.Tokens),
-				percent(s.Tokens, cmp.Or(c.Window, c.Tokens)), words.OneLine(s.Name, 60), s.Why)
-		}
-		if c.Compactions > 0 {
-			fmt.Fprintf(&b, "inspan compacted the conversation %s; the history tool finds the removed text.\n", text.Count(c.Compactions, "time"))
-		}
-		if c.Untrusted && c.Private {
-			b.WriteString("The conversation holds outside text and private data, so every call that could send data out asks.\n")
-		}
-		return b.String(), nil
+		err = cost.PrintContext(&b, c)
+		return b.String(), err
 	}
 }
 
@@ -208,15 +194,8 @@ func (f facts) cost(string) func(context.Context) (string, error) {
 			return "", err
 		}
 		var b strings.Builder
-		for _, r := range rows {
-			hint := ""
-			if r.Unpriced > 0 {
-				hint = fmt.Sprintf("  %d without f.past price", r.Unpriced)
-			}
-			fmt.Fprintf(&b, "%s  %d replies  %s in (%d%% cached)  %s out  %s%s\n", r.Key, r.Replies, text.Thousands(r.Usage.Prompt()),
-				max(0, percent(r.Usage.CacheRead, r.Usage.Prompt())), text.Thousands(r.Usage.Output), words.Dollars(r.Dollars.Dollars()), hint)
-		}
-		return b.String(), nil
+		err = cost.Print(&b, "model", rows)
+		return b.String(), err
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/inspan/inspan/internal/extend/tools"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/llm"
 )
@@ -103,7 +102,7 @@ type Picture struct {
 // ReadPicture reads an image of a type that models can see.
 func ReadPicture(path string) (Picture, error) {
 	data, err := readAtMost(path, maxImage)
-	media := tools.ImageType(data)
+	media := llm.ImageType(data)
 	if err == nil && media == "" {
 		err = fmt.Errorf("%s is not a PNG, JPEG, GIF or WebP image", words.OneLine(path, 200))
 	}
@@ -147,7 +146,7 @@ func (c *composer) pasteImage() tea.Cmd {
 		defer cancel()
 		data, err := read(ctx)
 		return later(func() tea.Cmd {
-			switch media := tools.ImageType(data); {
+			switch media := llm.ImageType(data); {
 			case err != nil:
 				c.talk.warn("the clipboard can't be read: " + err.Error())
 			case media == "":

@@ -344,7 +344,7 @@ func TestStatusSaysWhatContextSays(t *testing.T) {
 	s.typed("go", enter)
 	s.shows("■ done", " 0% of 200k")
 	s.press("/context" + enter)
-	s.shows("tokens, 0% of a window of 200,000")
+	s.shows("tokens, 0.1% of a window of 200,000")
 }
 
 // TestDiffNamesWhatCommandsChanged checks that /diff also names files whose change no call has shown, until it is

@@ -1,8 +1,6 @@
 package equipment
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -103,9 +101,9 @@ func (s *Set) trusted(root, sum string, list []Workflow) []Workflow {
 	review, err := s.Consent.ReviewRunning(root, sum)
 	for i := range list {
 		at := ".inspan/workflows/" + filepath.Base(list[i].File)
-		digest := sha256.Sum256(list[i].Data)
+		digest := keep.SHA256(list[i].Data)
 		ok := err == nil && slices.ContainsFunc(review.Trusted, func(t consent.Item) bool {
-			return t.Path == at && t.Digest == hex.EncodeToString(digest[:])
+			return t.Path == at && t.Digest == digest
 		})
 		if !ok && list[i].Why == "" {
 			list[i].Why = at + " is not trusted; 'inspan trust' shows it and asks"

@@ -99,15 +99,11 @@ func teamFile(root, path string, content []byte) consent.Item {
 
 // rootOf returns the workspace of a session; empty if its log doesn't contain it.
 func (k *Base) rootOf(ctx context.Context, id string) string {
-	for e, err := range store.Events(ctx, k.Sessions, id) {
-		if err != nil {
-			return ""
-		}
-		if b, ok := e.Body.(event.Opened); ok {
-			return b.Root
-		}
+	opened, _ := store.Opening(ctx, k.Sessions, id)
+	if opened == nil {
+		return ""
 	}
-	return ""
+	return opened.Root
 }
 
 // memoryText returns the prompt's text of the memory, and whether some of it comes from unverified content.

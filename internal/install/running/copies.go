@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/kin"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/world/worktree"
@@ -112,11 +111,8 @@ func (t *Table) Unmerged(ctx context.Context, of string) (out []Copy, err error)
 
 // apart reports whether the session works in a copy.
 func (t *Table) apart(ctx context.Context, id string) bool {
-	for e, err := range store.Events(ctx, t.Sessions, id) {
-		opened, is := e.Body.(event.Opened)
-		return err == nil && is && t.Trees.Copy(opened.Root) != ""
-	}
-	return false
+	opened, _ := store.Opening(ctx, t.Sessions, id)
+	return opened != nil && t.Trees.Copy(opened.Root) != ""
 }
 
 // Remove deletes a session forever, with the copies in which its agents have worked. One that someone drives stays,

@@ -1,6 +1,7 @@
 package running
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/inspan/inspan"
@@ -55,6 +57,16 @@ type Start struct {
 	Code    int    // its exit code; Busy means that another process drove the session
 	// Ended waits for the end of the process whose run has begun, and returns its exit code.
 	Ended func() (code int, err error)
+}
+
+// Err returns why the run has not begun: what the process printed, in one line, or else its exit code. It is nil if the
+// run has begun.
+func (s Start) Err() error {
+	if s.Session != "" {
+		return nil
+	}
+	return errors.New(cmp.Or(words.OneLine(strings.TrimSpace(string(s.Printed)), 500),
+		fmt.Sprintf("the process ended with code %d before the run began", s.Code)))
 }
 
 // Busy is the exit code of a process when another drives the session.

@@ -47,11 +47,8 @@ func (t *Table) Asks(ctx context.Context, named string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for e, err := range store.Events(ctx, t.Sessions, id) {
-		b, _ := e.Body.(event.Opened)
-		return b.Corpus.Asked(), err
-	}
-	return false, nil
+	opened, err := store.Opening(ctx, t.Sessions, id)
+	return opened != nil && opened.Corpus.Asked(), err
 }
 
 // last is how a person names the most recently used session.
@@ -116,11 +113,8 @@ func (t *Table) renamed(ctx context.Context, s store.Info, here string) bool {
 	if _, err := os.Lstat(s.Root); !errors.Is(err, os.ErrNotExist) {
 		return false
 	}
-	for e, err := range store.Events(ctx, t.Sessions, s.ID) {
-		b, _ := e.Body.(event.Opened)
-		return err == nil && b.Folder != "" && b.Folder == keep.FolderID(here)
-	}
-	return false
+	opened, _ := store.Opening(ctx, t.Sessions, s.ID)
+	return opened != nil && opened.Folder != "" && opened.Folder == keep.FolderID(here)
 }
 
 // Rehome has all sessions of one folder work in another from now on, and returns how many those are that a person

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/running"
-	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/internal/world/sandbox"
 )
 
@@ -159,11 +157,10 @@ func (s *Set) begin(ctx context.Context, one Schedule, o Occasion) (_ Occasion, 
 	case driver != nil || start.Code == running.Busy: // started by a process that was killed; it may have just ended
 		return o, true, nil
 	}
-	o.Why = cmp.Or(words.OneLine(strings.TrimSpace(string(start.Printed)), 500),
-		fmt.Sprintf("the process ended with code %d before the run began", start.Code))
-	if err != nil {
-		o.Why = err.Error()
+	if err == nil {
+		err = start.Err()
 	}
+	o.Why = err.Error()
 	_ = s.Table.Sessions.Remove(ctx, o.Session) // it is empty, and would be listed
 	o.Session = ""
 	return o, false, nil

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // Hook is a webhook of a schedule.
@@ -196,8 +197,7 @@ func (s *Schedule) saw(key, what string) {
 const bodyMark = "body "
 
 func (c Call) body() string {
-	digest := sha256.Sum256(c.Body)
-	return bodyMark + hex.EncodeToString(digest[:])
+	return bodyMark + keep.SHA256(c.Body)
 }
 
 // delivery returns GitHub's delivery id. It is not signed.

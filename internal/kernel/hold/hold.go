@@ -13,12 +13,12 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/kernel/redact"
+	"github.com/inspan/inspan/internal/safety/netguard"
 	"github.com/inspan/inspan/internal/safety/policy"
 	"github.com/inspan/inspan/internal/safety/secret"
 	"github.com/inspan/inspan/tool"
@@ -172,8 +172,8 @@ func (v verdict) differs(vars []string) string {
 
 // reaches reports whether one of the effects includes the host.
 func (v verdict) reaches(u *url.URL) bool {
-	port, err := strconv.Atoi(cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
-	return err == nil && slices.ContainsFunc(v.effects, func(e tool.Effect) bool {
+	port := netguard.Port(u)
+	return port > 0 && slices.ContainsFunc(v.effects, func(e tool.Effect) bool {
 		return policy.Reaches(e, v.stored(u.Hostname()), port)
 	})
 }

@@ -1,6 +1,11 @@
 // Package session stores sessions on disk: for each an append-only log of events, the blobs its events name,
 // and the leases that say who may write.
 //
+// Read in this order: store.go and log.go (the two types), line.go and lines.go (a line, many lines), commit.go and
+// lease.go (writing), read.go and tail.go (reading and waiting), blobs.go and specs.go (what is beside the log), then
+// list.go with listed.go, index.go and recent.go (finding without reading everything). fsck.go and leftovers.go look for
+// damage; disk.go is the file system, which tests make fail.
+//
 // # Layout
 //
 // A [Store] is a folder with one folder per session, mode 0700, files 0600:

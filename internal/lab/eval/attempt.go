@@ -350,8 +350,7 @@ func (w *work) session(ctx context.Context, t *Task, c claim, p place, money flo
 		}
 		h, err := w.Table.Driver(ctx, c.Session)
 		if now, bad := w.Table.Status(ctx, c.Session); err == nil && h == nil && (bad != nil || now.Turns == 0 && now.Stopped == nil) {
-			return st, errors.New(cmp.Or(words.OneLine(string(start.Printed), 300),
-				fmt.Sprintf("the agent ended with code %d before it began", start.Code)))
+			return st, start.Err()
 		}
 	}
 }

@@ -63,9 +63,9 @@ func Beside(dir string) (list []File, err error) {
 // pinned returns the digest of a configuration: of the settings, and of the files next to them.
 func pinned(settings []byte, beside []File) string {
 	if len(beside) == 0 {
-		return digest(settings)
+		return keep.SHA256(settings)
 	}
-	texts := []string{digest(settings)}
+	texts := []string{keep.SHA256(settings)}
 	for _, f := range beside {
 		texts = append(texts, fmt.Sprint(f.Path, f.Program), string(f.Content))
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
-	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/store"
 )
 
@@ -74,58 +74,62 @@ func nth(deeds []Deed, n int) Deed {
 // history is a session's deeds, and the words of its model and tools.
 type history struct {
 	done, words []Deed
-	root        string
-	names       map[string]string // of the tools of calls, by the id of the call
+	fold        transcript.Fold
 }
 
 func deeds(ctx context.Context, sessions store.Store, id string) (*history, error) {
-	h := &history{names: map[string]string{}}
+	h := &history{}
 	for e, err := range store.Events(ctx, sessions, id) {
 		if err != nil {
 			return nil, fmt.Errorf("read session %s: %w", id, err)
 		}
-		h.add(e)
+		for _, item := range h.fold.Apply(e) {
+			h.add(e, item)
+		}
 	}
 	return h, nil
 }
 
-// add folds an event. The setup of a session is not a deed: it is the subject of the comparison.
-func (h *history) add(e event.Event) {
-	switch b := e.Body.(type) {
-	case event.Opened:
-		h.root = b.Root
-	case event.Said:
-		h.do(e, b.Parts.Text())
-	case event.Steered:
-		h.do(e, b.Parts.Text())
-	case event.Decided:
-		h.do(e, fmt.Sprintf("%s: allow %t %s%s", h.names[b.Call], b.Allow, b.Reason, b.Answer))
-	case event.Cancelled:
-		h.do(e, string(b.Limit)+" "+b.Reason)
-	case event.Replied:
-		h.replied(e, b)
-	case event.Ended:
-		exit := ""
-		if b.Exit != nil {
-			exit = fmt.Sprintf(", exit code %d", *b.Exit)
+// add adds what an event did to an item. The setup of a session is not a deed: it is the subject of the comparison.
+func (h *history) add(e event.Event, item transcript.Item) {
+	switch i := item.(type) {
+	case *transcript.Said:
+		if i.Seq == e.Seq { // else it was heard, and is there already
+			h.do(e, i.Parts.Text())
 		}
-		h.do(e, fmt.Sprintf("%s: %s%s", h.names[b.Call], b.Outcome, exit))
-		h.word(e, b.Parts.Text())
-	case event.Compacted:
-		h.do(e, "compacted")
-	case event.Rewound:
-		h.do(e, "rewound")
-	case event.Stopped:
-		h.do(e, strings.TrimSpace(string(b.Reason)+" "+string(b.Cause)))
-	}
-}
-
-func (h *history) replied(e event.Event, b event.Replied) {
-	h.word(e, b.Parts.Text())
-	for _, part := range b.Parts {
-		if call, ok := part.(llm.Call); ok {
-			h.names[call.ID] = call.Name
-			h.do(e, call.Name+" "+compacted(call.Args))
+	case *transcript.Reply:
+		if i.State == transcript.Whole {
+			h.word(e, i.Parts.Text())
+			for _, call := range i.Parts.Calls() {
+				h.do(e, call.Name+" "+compacted(call.Args))
+			}
+		}
+	case *transcript.Question:
+		if i.Answer != nil {
+			name := ""
+			if i.Call != nil {
+				name = i.Call.Call.Name
+			}
+			h.do(e, fmt.Sprintf("%s: allow %t %s%s", name, i.Answer.Allow, i.Answer.Reason, i.Answer.Answer))
+		}
+	case *transcript.Call:
+		if i.State != transcript.Over {
+			break
+		}
+		exit := ""
+		if i.Ended.Exit != nil {
+			exit = fmt.Sprintf(", exit code %d", *i.Ended.Exit)
+		}
+		h.do(e, fmt.Sprintf("%s: %s%s", i.Call.Name, i.Ended.Outcome, exit))
+		h.word(e, i.Ended.Parts.Text())
+	case *transcript.Stop:
+		h.do(e, strings.TrimSpace(string(i.Stopped.Reason)+" "+string(i.Stopped.Cause)))
+	case *transcript.Note:
+		switch b := i.Of.(type) {
+		case event.Cancelled:
+			h.do(e, string(b.Limit)+" "+b.Reason)
+		case event.Compacted, event.Rewound:
+			h.do(e, b.Kind())
 		}
 	}
 }
@@ -150,8 +154,8 @@ func (h *history) word(e event.Event, what string) { h.words = append(h.words, h
 const shown = 200
 
 func (h *history) deed(e event.Event, what string) Deed {
-	if h.root != "" { // each trial has its own
-		what = strings.ReplaceAll(what, h.root, ".")
+	if root := h.fold.Session.Root; root != "" { // each trial has its own
+		what = strings.ReplaceAll(what, root, ".")
 	}
 	return Deed{Seq: e.Seq, Kind: e.Body.Kind(), Text: text.Short(text.Line(what), shown), full: what}
 }

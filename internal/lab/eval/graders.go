@@ -21,7 +21,9 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/kernel/loop"
+	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -95,7 +97,7 @@ type seenCall struct {
 // look reads the log of a session.
 func (w *work) look(ctx context.Context, session, root string) (*seen, error) {
 	s := &seen{}
-	judged, replied, stopped := map[string]event.Judged{}, false, false
+	fold, replied, stopped := transcript.Fold{}, false, false
 	for e, err := range w.Table.Past(ctx, session) {
 		if err != nil {
 			return s, err
@@ -104,37 +106,47 @@ func (w *work) look(ctx context.Context, session, root string) (*seen, error) {
 			s.first = e.Time
 		}
 		s.last = e.Time
-		switch b := e.Body.(type) {
-		case event.Claimed:
+		if _, claimed := e.Body.(event.Claimed); claimed { // no item
 			s.resumed = s.resumed || replied && !stopped
-		case event.Stopped:
-			stopped = true
-		case event.Replied:
-			replied = true
-			if text := strings.TrimSpace(b.Parts.Text()); text != "" {
-				s.answer = text
-				fmt.Fprintf(&s.transcript, "AGENT: %s\n", text)
+		}
+		for _, item := range fold.Apply(e) {
+			switch i := item.(type) {
+			case *transcript.Stop:
+				stopped = true
+			case *transcript.Reply:
+				if i.State == transcript.Whole {
+					replied = true
+					s.replied(i.Parts)
+				}
+			case *transcript.Said:
+				if i.Seq == e.Seq && i.By == loop.By && len(i.Why) > 0 && i.Why[0] != loop.WhyEnded && i.Why[0] != loop.WhyBudget {
+					s.asked++
+				}
+			case *transcript.Call:
+				if i.State == transcript.Over {
+					s.ended(i, root)
+				}
 			}
-			for _, c := range b.Parts.Calls() {
-				fmt.Fprintf(&s.transcript, "CALL: %s %s\n", c.Name, c.Args)
-			}
-		case event.Judged:
-			judged[b.Call] = b
-		case event.Steered:
-			if b.By == "inspan" && len(b.Why) > 0 && b.Why[0] != loop.WhyEnded && b.Why[0] != loop.WhyBudget {
-				s.asked++
-			}
-		case event.Ended:
-			s.ended(b, judged[b.Call], root)
 		}
 	}
 	return s, nil
 }
 
+func (s *seen) replied(parts llm.Parts) {
+	if text := strings.TrimSpace(parts.Text()); text != "" {
+		s.answer = text
+		fmt.Fprintf(&s.transcript, "AGENT: %s\n", text)
+	}
+	for _, c := range parts.Calls() {
+		fmt.Fprintf(&s.transcript, "CALL: %s %s\n", c.Name, c.Args)
+	}
+}
+
 // mostResult is how much of a result a rubric sees.
 const mostResult = 2 << 10
 
-func (s *seen) ended(b event.Ended, j event.Judged, root string) {
+func (s *seen) ended(call *transcript.Call, root string) {
+	b := call.Ended
 	head, tail, _ := text.CutMiddle(b.Parts.Text(), mostResult)
 	fmt.Fprintf(&s.transcript, "RESULT (%s): %s%s\n", b.Outcome, head, tail)
 	c := seenCall{outcome: b.Outcome, said: words.OneLine(head, 200), ok: b.Outcome == event.OutcomeOK && (b.Exit == nil || *b.Exit == 0)}
@@ -148,7 +160,7 @@ func (s *seen) ended(b event.Ended, j event.Judged, root string) {
 			write(f.Path)
 		}
 	}
-	for _, e := range j.Effects {
+	for _, e := range call.Effects() {
 		switch {
 		case e.Kind == tool.Execute:
 			c.commands = append(c.commands, e.Text)
@@ -368,11 +380,8 @@ func (w *work) ask(ctx context.Context, model, prompt string) (string, error) {
 		Text: prompt, Unattended: true, Foreign: w.apart(), Unapproved: true,
 		Vars: w.vars(place{root: dir}),
 	})
-	if err != nil {
+	if err := cmp.Or(err, start.Err()); err != nil {
 		return "", err
-	}
-	if start.Session == "" {
-		return "", errors.New(cmp.Or(words.OneLine(string(start.Printed), 300), fmt.Sprintf("it ended with code %d", start.Code)))
 	}
 	if _, err := w.exit(ctx, &Task{}, start.Session, start.Ended); err != nil {
 		return "", err

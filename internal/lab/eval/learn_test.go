@@ -602,6 +602,10 @@ func TestSignals(t *testing.T) {
 			event.Ended{Call: id, Outcome: event.OutcomeOK, Parts: llm.Say(says), Exit: &exit},
 		}
 	}
+	asks := func(answer event.Decided) []event.Body {
+		answer.Call = "c"
+		return []event.Body{event.Judged{Call: "c", Action: tool.Ask}, event.Waiting{Call: "c"}, answer}
+	}
 	done := event.Stopped{Reason: event.ReasonDone}
 	change := []tool.Effect{{Kind: tool.Write, Path: "/etc/x"}}
 	session := func(task string, bodies ...event.Body) string {
@@ -615,10 +619,11 @@ func TestSignals(t *testing.T) {
 		return l.ID()
 	}
 	want := map[string]eval.Signal{
-		session("fine", done):                             {Ended: true},
-		session("undone", done, event.Rewound{To: 2}):     {Ended: true, Undone: true},
-		session("denied", event.Decided{Call: "c"}, done): {Ended: true, Denied: true},
-		session("allowed", event.Decided{Allow: true}):    {},
+		session("fine", done):                                                                                       {Ended: true},
+		session("undone", done, event.Rewound{To: 2}):                                                               {Ended: true, Undone: true},
+		session("denied", append(asks(event.Decided{}), done)...):                                                   {Ended: true, Denied: true},
+		session("allowed", asks(event.Decided{Allow: true})...):                                                     {},
+		session("unasked", event.Decided{Call: "c"}, done):                                                          {Ended: true},
 		session("refused", event.Judged{Call: "c", Action: tool.Deny, By: "the sandbox", Effects: change}, done):    {Ended: true, Denied: true},
 		session("planned", event.Judged{Call: "c", Action: tool.Deny, By: "mode plan", Effects: change}, done):      {Ended: true},
 		session("unread", event.Judged{Call: "c", Action: tool.Deny, By: "a rule", Effects: []tool.Effect{}}, done): {Ended: true},

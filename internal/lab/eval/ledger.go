@@ -3,8 +3,6 @@ package eval
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,14 +50,9 @@ func (l Ledger) read() (book *Book, last string, size int64, err error) {
 		if err := book.Apply(e); err != nil {
 			return nil, "", 0, fmt.Errorf("%s, line %d: %w", l.Path, len(book.Entries)+1, err)
 		}
-		last = digest(line)
+		last = keep.SHA256(line)
 	}
 	return book, last, int64(len(data)), nil
-}
-
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }
 
 // Add appends the entry that is made for the current state of the ledger, and returns the book with it. It is

@@ -196,7 +196,7 @@ func (s *Signal) complaint() string {
 
 // Request returns the prompt for a proposal; content is that of the file, and feedback that of [Folder.Feedback].
 func (n *Night) Request(content, feedback string) string {
-	mark := digest([]byte(feedback))[:16] // no line of the feedback can be the same
+	mark := keep.SHA256([]byte(feedback))[:16] // no line of the feedback can be the same
 	return fmt.Sprintf(`Propose one small change of the file %s, which gives instructions to agents that work here.
 
 Below is what went wrong lately: sessions that people undid, denied or repeated, and tasks whose checks failed. Each

@@ -15,6 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/lab/stats"
+	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
@@ -38,10 +39,10 @@ type Signal struct {
 	Labels      map[string]string
 	task        string // digest of the workspace and the first message
 	root        string
-	commits     []string             // the commits that it made, by git's abbreviations
-	committing  map[string]time.Time // calls that commit, and when they began
-	quiet       [][2]time.Time       // when such calls ran that did not print their commit
+	commits     []string       // the commits that it made, by git's abbreviations
+	quiet       [][2]time.Time // when such calls ran that did not print their commit
 	state       loop.State
+	fold        transcript.Fold
 }
 
 // Bad reports whether a signal is against the session's work.
@@ -57,47 +58,57 @@ var made = regexp.MustCompile(`(?m)^\[[^\]\n]* ([0-9a-f]{7,64})\] `)
 
 func (s *Signal) add(e event.Event) {
 	_ = s.state.Apply(e) // an event that can't be folded says nothing about checks and costs
-	switch b := e.Body.(type) {
-	case event.Opened:
-		s.Began, s.Labels, s.task, s.root = e.Time, b.Labels, b.Root, b.Root
-	case event.Said:
-		if s.task != "" && len(s.task) != 2*sha256.Size && b.Leads() && b.Origin != event.OriginLead {
-			sum := sha256.Sum256([]byte(s.task + "\n" + text.Flat(b.Parts.Text())))
-			s.task = hex.EncodeToString(sum[:])
-		}
-	case event.Rewound, event.Restored:
-		s.Undone = true
-	case event.Judged:
-		for _, effect := range b.Effects {
-			if effect.Kind == tool.Execute && slices.Contains(strings.Fields(effect.Text), "commit") {
-				s.committing[b.Call] = e.Time
+	for _, item := range s.fold.Apply(e) {
+		switch i := item.(type) {
+		case *transcript.Said:
+			if s.task != "" && len(s.task) != 2*sha256.Size && i.Origin.Leads() && !i.Steered && i.Origin != event.OriginLead {
+				sum := sha256.Sum256([]byte(s.task + "\n" + text.Flat(i.Parts.Text())))
+				s.task = hex.EncodeToString(sum[:])
 			}
+		case *transcript.Question:
+			s.Denied = s.Denied || i.Answer != nil && !i.Answer.Allow && i.Answer.Rule == ""
+		case *transcript.Call:
+			s.called(e, i)
+		case *transcript.Note:
+			switch b := i.Of.(type) {
+			case event.Opened:
+				s.Began, s.Labels, s.task, s.root = e.Time, b.Labels, b.Root, b.Root
+			case event.Rewound, event.Restored:
+				s.Undone = true
+			case event.Cancelled:
+				s.Interrupted = s.Interrupted || b.Limit == ""
+			}
+		case *transcript.Stop:
+			s.Ended, s.Unproven = true, false
+			for _, ran := range s.state.Work.Ran { // the last one counts
+				if ran.Check {
+					s.Unproven = ran.Failed
+				}
+			}
+			s.Failed = s.Failed || i.Stopped.Reason != event.ReasonDone && i.Stopped.Reason != event.ReasonCancelled
 		}
-		s.Denied = s.Denied || b.Action == tool.Deny && b.By != "mode "+string(tool.ModePlan) && !tool.ReadOnly(b.Effects)
-	case event.Decided:
-		s.Denied = s.Denied || !b.Allow && b.Rule == ""
-	case event.Cancelled:
-		s.Interrupted = s.Interrupted || b.Limit == ""
-	case event.Ended:
-		began, commits := s.committing[b.Call]
-		if !commits {
-			break
+	}
+}
+
+// called adds what an event did to a call.
+func (s *Signal) called(e event.Event, c *transcript.Call) {
+	switch c.State {
+	case transcript.Judged:
+		s.Denied = s.Denied || c.Judged.Action == tool.Deny && c.Judged.By != "mode "+string(tool.ModePlan) && !tool.ReadOnly(c.Effects())
+	case transcript.Over:
+		commits := slices.ContainsFunc(c.Effects(), func(effect tool.Effect) bool {
+			return effect.Kind == tool.Execute && slices.Contains(strings.Fields(effect.Text), "commit")
+		})
+		if !commits || c.Started.IsZero() {
+			return
 		}
-		printed := made.FindAllStringSubmatch(b.Parts.Text(), -1)
+		printed := made.FindAllStringSubmatch(c.Ended.Parts.Text(), -1)
 		for _, m := range printed {
 			s.commits = append(s.commits, m[1])
 		}
 		if len(printed) == 0 {
-			s.quiet = append(s.quiet, [2]time.Time{began.Truncate(time.Second), e.Time})
+			s.quiet = append(s.quiet, [2]time.Time{c.Started.Truncate(time.Second), e.Time})
 		}
-	case event.Stopped:
-		s.Ended, s.Unproven = true, false
-		for _, ran := range s.state.Work.Ran { // the last one counts
-			if ran.Check {
-				s.Unproven = ran.Failed
-			}
-		}
-		s.Failed = s.Failed || b.Reason != event.ReasonDone && b.Reason != event.ReasonCancelled
 	}
 }
 
@@ -113,7 +124,7 @@ func Signals(ctx context.Context, sessions store.Store, since time.Time, label s
 		if info.Parent != "" || info.Created.Before(since) || label != "" && info.Labels[label] == "" {
 			continue
 		}
-		s := Signal{Session: info.ID, committing: map[string]time.Time{}}
+		s := Signal{Session: info.ID}
 		for e, err := range store.Events(ctx, sessions, info.ID) {
 			if err != nil {
 				return nil, fmt.Errorf("read session %s: %w", info.ID, err)
@@ -121,7 +132,7 @@ func Signals(ctx context.Context, sessions store.Store, since time.Time, label s
 			s.add(e)
 		}
 		total := s.state.Total
-		s.Cost, s.Tokens, s.state, s.committing = total.Cost, total.Usage.Prompt()+total.Usage.Output, loop.State{}, nil
+		s.Cost, s.Tokens, s.state, s.fold = total.Cost, total.Usage.Prompt()+total.Usage.Output, loop.State{}, transcript.Fold{}
 		out = append(out, s)
 	}
 	slices.SortStableFunc(out, func(a, b Signal) int { return a.Began.Compare(b.Began) })

@@ -3,8 +3,6 @@ package consent
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +13,7 @@ import (
 	"runtime"
 
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/base/rawjson"
 )
 
 const (
@@ -106,7 +105,8 @@ func decode(data []byte, list any) error {
 		return fmt.Errorf("is longer than %d bytes", maxFile)
 	}
 	var e envelope
-	if err := strict(data, &e); err != nil {
+	// Unknown fields belong to a later version with the same version number.
+	if err := rawjson.Strict(data, &e); err != nil {
 		return fmt.Errorf("is damaged (%w)", err)
 	}
 	if e.Version > version {
@@ -119,24 +119,8 @@ func decode(data []byte, list any) error {
 	if e.Version != version || sum != e.Sum {
 		return errors.New("is damaged or was changed by hand (its sum is wrong)")
 	}
-	if err := strict(e.Entries, list); err != nil {
+	if err := rawjson.Strict(e.Entries, list); err != nil {
 		return fmt.Errorf("is damaged (%w)", err)
-	}
-	return nil
-}
-
-// strict decodes all of data. Unknown fields belong to a later version with the same version number.
-func strict(data []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		if errors.Is(err, io.EOF) {
-			return errors.New("it is empty")
-		}
-		return err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows its end")
 	}
 	return nil
 }
@@ -147,8 +131,7 @@ func seal(entries []byte) (sum string, compact []byte, err error) {
 	if err := json.Compact(&b, entries); err != nil {
 		return "", nil, err
 	}
-	digest := sha256.Sum256(b.Bytes())
-	return hex.EncodeToString(digest[:]), b.Bytes(), nil
+	return keep.SHA256(b.Bytes()), b.Bytes(), nil
 }
 
 func encode[T any](list []T) ([]byte, error) {

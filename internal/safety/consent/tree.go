@@ -1,8 +1,6 @@
 package consent
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -169,9 +167,4 @@ func (f *finder) read(at string) ([]byte, error) {
 		return nil, errTooBig
 	}
 	return data, err
-}
-
-func sum(data []byte) string {
-	digest := sha256.Sum256(data)
-	return hex.EncodeToString(digest[:])
 }

@@ -68,7 +68,7 @@ type pair struct {
 // Remembered returns the item of a file of the team's memory with this content, as [Find] lists it: it is
 // trusted if a person trusts exactly these bytes at this place.
 func Remembered(path string, content []byte) Item {
-	return Item{Path: path, Digest: sum(content), Kind: Memory}
+	return Item{Path: path, Digest: keep.SHA256(content), Kind: Memory}
 }
 
 // Trust records consent to the items of the workspace root, all or none. It uses the digests of these items,

@@ -32,7 +32,7 @@ func (s *Store) Wrote(ctx context.Context, root, session string, files map[strin
 	return change(ctx, s, writtenFile, func(list []Written) ([]Written, bool) {
 		for path, content := range files {
 			list = slices.DeleteFunc(list, func(w Written) bool { return w.Root == root && w.Path == path })
-			list = append(list, Written{root, path, sum(content), session, now})
+			list = append(list, Written{root, path, keep.SHA256(content), session, now})
 		}
 		return list[max(0, len(list)-mostWritten):], len(files) > 0
 	})
@@ -43,7 +43,7 @@ func (s *Store) Wrote(ctx context.Context, root, session string, files map[strin
 func (s *Store) Author(path string, content []byte) (session string, err error) {
 	list, err := s.unconfirmed()
 	for _, w := range list {
-		if w.file() == path && w.Digest == sum(content) {
+		if w.file() == path && w.Digest == keep.SHA256(content) {
 			session = w.Session
 		}
 	}
@@ -79,7 +79,7 @@ func (s *Store) unconfirmedItems(root string) ([]Item, error) {
 		if w.Root != root {
 			continue
 		}
-		if content, err := keep.Read(w.file()); err == nil && sum(content) == w.Digest {
+		if content, err := keep.Read(w.file()); err == nil && keep.SHA256(content) == w.Digest {
 			items = append(items, Item{
 				Path: w.Path, Digest: w.Digest, Kind: Instructions,
 				Runs: []string{"written by session " + w.Session + "; agents treat it as unconfirmed"},

@@ -108,15 +108,20 @@ func parsePort(text string) (int, error) {
 	return int(n), nil
 }
 
-// portOf returns the port of a checked address.
-func portOf(u *url.URL) int {
-	if n, err := parsePort(u.Port()); err == nil {
+// Port returns the port that an address names, or else the usual one of http and https; 0 for other schemes, and if
+// the port is not a number from 1 to 65535.
+func Port(u *url.URL) int {
+	if named := u.Port(); named != "" {
+		n, _ := parsePort(named)
 		return n
 	}
-	if u.Scheme == "https" {
+	switch u.Scheme {
+	case "https":
 		return 443
+	case "http":
+		return 80
 	}
-	return 80
+	return 0
 }
 
 // canonical returns the unique spelling in which a host is matched, resolved and shown: a name in lower case,

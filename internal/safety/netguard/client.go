@@ -129,5 +129,5 @@ func origin(u *url.URL) string {
 	if err != nil {
 		host = u.Host
 	}
-	return fmt.Sprintf("%s://%s:%d", u.Scheme, host, portOf(u))
+	return fmt.Sprintf("%s://%s:%d", u.Scheme, host, Port(u))
 }

@@ -124,7 +124,7 @@ func (p *Proxy) handler(open *sync.WaitGroup) http.Handler {
 
 // forward sends one request and returns its response.
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, u *url.URL, next http.RoundTripper) {
-	fetches := p.Fetches.Match(u.Hostname(), portOf(u))
+	fetches := p.Fetches.Match(u.Hostname(), Port(u))
 	if fetches {
 		if reason := unfetched(r, u); reason != "" {
 			if p.Refused != nil {
@@ -153,9 +153,9 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, u *url.URL, next
 			pr.Out.Header.Del("Upgrade")
 			pr.Out.Header.Del("Connection")
 			if fetches {
-				pr.Out.Header = fetchHeader(pr.Out.Header, Registries().Match(u.Hostname(), portOf(u)))
+				pr.Out.Header = fetchHeader(pr.Out.Header, Registries().Match(u.Hostname(), Port(u)))
 			}
-			unread = replace(pr.Out, p.Swap.at(u.Hostname(), portOf(u)))
+			unread = replace(pr.Out, p.Swap.at(u.Hostname(), Port(u)))
 		},
 		ModifyResponse: func(resp *http.Response) error {
 			if resp.StatusCode == http.StatusSwitchingProtocols {
@@ -172,7 +172,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, u *url.URL, next
 // hostOf returns the Host header for an address, as clients write it. That of the process is ignored: another
 // name could send a secret elsewhere.
 func hostOf(u *url.URL) string {
-	if portOf(u) == portOf(&url.URL{Scheme: u.Scheme}) {
+	if Port(u) == Port(&url.URL{Scheme: u.Scheme}) {
 		return strings.TrimSuffix(u.Host, ":"+u.Port())
 	}
 	return u.Host
@@ -208,8 +208,8 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, open *sync.WaitG
 	if _, err := io.WriteString(down, established); err != nil {
 		return
 	}
-	sealed, fetches := false, p.Fetches.Match(u.Hostname(), portOf(u))
-	if len(p.Swap.at(u.Hostname(), portOf(u))) > 0 || fetches && p.Swap != nil {
+	sealed, fetches := false, p.Fetches.Match(u.Hostname(), Port(u))
+	if len(p.Swap.at(u.Hostname(), Port(u))) > 0 || fetches && p.Swap != nil {
 		early, sealed = encrypts(down, early)
 	}
 	if !sealed && fetches {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/internal/service/server"
@@ -205,9 +206,7 @@ func (d *door) image(field string, s *where) (llm.Part, error) {
 	case len(raw) > mostImage:
 		return nil, invalid(field+".data", fmt.Sprintf("it has %d bytes", len(raw)), fmt.Sprintf("at most %d", mostImage))
 	}
-	switch s.MediaType {
-	case "image/png", "image/jpeg", "image/gif", "image/webp":
-	default:
+	if !slices.Contains(llm.ImageTypes(), s.MediaType) {
 		return nil, invalid(field+".media_type", fmt.Sprintf("it is %q", s.MediaType), "image/png, image/jpeg, image/gif or image/webp")
 	}
 	if is := http.DetectContentType(raw); is != s.MediaType {

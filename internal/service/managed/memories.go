@@ -2,8 +2,6 @@ package managed
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/service/server"
 	"github.com/inspan/inspan/internal/view/words"
@@ -135,7 +134,7 @@ func (m memories) createMemory(path, content string, said any) (o server.Object,
 		if len(all) >= mostMemories {
 			return conflict("the store has %d memories, and can't have more", len(all))
 		}
-		return m.put(e, store, id, createdMemory, keptMemory{Path: path, Digest: digestOf(content), Size: stored.Size}, stored)
+		return m.put(e, store, id, createdMemory, keptMemory{Path: path, Digest: keep.SHA256([]byte(content)), Size: stored.Size}, stored)
 	})
 }
 
@@ -191,7 +190,7 @@ func (m memories) replace(id, content string, path *string, expected string) err
 				}
 				next.Path = *path
 			}
-			next.Digest, next.Size = digestOf(content), stored.Size
+			next.Digest, next.Size = keep.SHA256([]byte(content)), stored.Size
 			if next == k {
 				return nil // no new version without a change
 			}
@@ -252,11 +251,6 @@ func (k keptMemory) expect(digest string) error {
 
 // errChanged says that a memory has changed unexpectedly. It is joined with a problem.
 var errChanged = errors.New("")
-
-func digestOf(content string) string {
-	sum := sha256.Sum256([]byte(content))
-	return hex.EncodeToString(sum[:])
-}
 
 // checkMemory reports a text that a memory can't have.
 func checkMemory(content string) error {

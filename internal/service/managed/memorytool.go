@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/service/server"
 	"github.com/inspan/inspan/tool"
 )
@@ -115,7 +116,7 @@ func (t *memoryTool) run(ctx context.Context, in memoryArgs) (string, error) {
 		if _, err := m.createMemory(path, in.Content, nil); err != nil {
 			return "", err
 		}
-		return "Created: " + told(digestOf(in.Content)), nil
+		return "Created: " + told(keep.SHA256([]byte(in.Content))), nil
 	}
 	if !there {
 		return "", fmt.Errorf("there is no memory at %s", in.Path)
@@ -148,7 +149,7 @@ func (t *memoryTool) on(m memories, k memory, in memoryArgs) (string, error) {
 	}
 	switch in.Command {
 	case "write":
-		return "Written: " + told(digestOf(in.Content)), m.change(k.ID, &in.Content, nil, k.Digest)
+		return "Written: " + told(keep.SHA256([]byte(in.Content))), m.change(k.ID, &in.Content, nil, k.Digest)
 	case "delete":
 		return "Deleted.", m.remove(k.ID, k.Digest)
 	}
@@ -174,7 +175,7 @@ func edited(m memories, id string, in memoryArgs) (string, error) {
 		}
 		next := strings.Replace(text, in.Old, in.New, 1)
 		if err = m.change(id, &next, nil, k.Digest); !errors.Is(err, errChanged) {
-			return "Edited: " + told(digestOf(next)), err
+			return "Edited: " + told(keep.SHA256([]byte(next))), err
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -43,7 +42,6 @@ func (r *Repository) origin() (origin, error) {
 	if err != nil {
 		return origin{}, bad
 	}
-	ports := map[string]int{"https": 443, "ssh": 22}
 	if u.Scheme == "file" && u.Host == "" && filepath.IsAbs(u.Path) {
 		return origin{url: u}, nil
 	}
@@ -51,7 +49,7 @@ func (r *Repository) origin() (origin, error) {
 		return origin{}, Wrong("url", "it contains a password, which would be stored",
 			"an address without it; configure git's credentials on the server")
 	}
-	if ports[u.Scheme] == 0 || strings.HasPrefix(u.User.Username(), "-") {
+	if u.Scheme != "https" && u.Scheme != "ssh" || strings.HasPrefix(u.User.Username(), "-") {
 		return origin{}, bad
 	}
 	plain := *u
@@ -61,13 +59,7 @@ func (r *Repository) origin() (origin, error) {
 		return origin{}, bad
 	}
 	checked.Scheme, checked.User = u.Scheme, u.User
-	s := origin{url: checked, host: checked.Hostname(), port: ports[u.Scheme]}
-	if text := checked.Port(); text != "" {
-		if s.port, err = strconv.Atoi(text); err != nil {
-			return origin{}, bad
-		}
-	}
-	return s, nil
+	return origin{url: checked, host: checked.Hostname(), port: cmp.Or(netguard.Port(checked), 22)}, nil
 }
 
 // addresses returns the allowed addresses of the host of a repository; none: the operator has named the host,

@@ -281,7 +281,11 @@ func (p *process) untrace() {
 	if err != nil || tracer == 0 {
 		p.t.Fatalf("nothing traces the server: %v", err)
 	}
-	if err := syscall.Kill(tracer, syscall.SIGINT); err != nil {
+	strace, err := os.FindProcess(tracer)
+	if err == nil {
+		err = strace.Signal(os.Interrupt)
+	}
+	if err != nil {
 		p.t.Fatal(err)
 	}
 }

@@ -429,13 +429,8 @@ func peek(ctx context.Context, s store.Store) (*book, error) {
 // Free returns the reason why a session can't leave its store: a task works in it, or will.
 func Free(ctx context.Context, s store.Store, session string) error {
 	of := ""
-	for e, err := range store.Events(ctx, s, session) {
-		if opened, is := e.Body.(event.Opened); is {
-			of = opened.Labels[labelTask]
-		}
-		if err != nil || e.Seq > 0 { // the first event decides
-			break
-		}
+	if opened, _ := store.Opening(ctx, s, session); opened != nil { // one that can't be read is no task
+		of = opened.Labels[labelTask]
 	}
 	if _, ok := s.(store.Booker); of == "" || !ok {
 		return nil

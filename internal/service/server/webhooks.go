@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -114,17 +113,11 @@ func (s *Server) receiver(address string) (*netguard.Guard, error) {
 	if err != nil || u.Fragment != "" {
 		return nil, bad
 	}
-	port := map[string]int{"https": 443, "http": 80}[u.Scheme]
-	if text := u.Port(); text != "" {
-		if port, err = strconv.Atoi(text); err != nil {
-			return nil, bad
-		}
-	}
 	g := &netguard.Guard{MaxBytes: mostReply, Timeout: mostDelivery}
 	if s.Guard != nil {
 		g.Resolve, g.Local, g.Own, g.RootCAs = s.Guard.Resolve, s.Guard.Local, s.Guard.Own, s.Guard.RootCAs
 	}
-	if s.WebhookTo.Match(u.Hostname(), port) {
+	if s.WebhookTo.Match(u.Hostname(), netguard.Port(u)) {
 		g.Local = netguard.Anywhere()
 		return g, nil
 	}
@@ -133,7 +126,7 @@ func (s *Server) receiver(address string) (*netguard.Guard, error) {
 	}
 	_, numbered := netip.ParseAddr(strings.Trim(u.Hostname(), "[]"))
 	if numbered == nil || netguard.Loopback(u.Hostname()) {
-		if _, err := g.Addresses(s.ctx, u.Hostname(), port); err != nil {
+		if _, err := g.Addresses(s.ctx, u.Hostname(), netguard.Port(u)); err != nil {
 			return nil, Wrong("url", "the host has no public address", "a public host; the operator opens others with --webhook-to")
 		}
 	}

@@ -177,7 +177,7 @@ func (f *Fold) message(e event.Event) []Item {
 	case event.Said:
 		s.Parts, s.By, s.Origin = b.Parts, b.By, cmp.Or(b.Origin, event.OriginPerson)
 	case event.Steered:
-		s.Parts, s.By, s.Origin, s.Steered = b.Parts, b.By, b.Origin, true
+		s.Parts, s.By, s.Origin, s.Why, s.Steered = b.Parts, b.By, b.Origin, b.Why, true
 	}
 	s.Text = Spoken(s.Parts)
 	begins := s.Origin.Leads() && (!s.Steered || s.By != loop.By) // other messages only inform the model

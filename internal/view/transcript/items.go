@@ -24,6 +24,7 @@ type Said struct {
 	Parts  llm.Parts
 	By     string // empty means the person at the terminal
 	Origin event.Origin
+	Why    []event.Why // why inspan itself sent it, see [event.Steered]
 	// Steered means that it was sent into a run in progress. Heard is set when a request includes it. Until then it
 	// waits for the next request or the end of the run.
 	Steered, Heard bool

@@ -95,7 +95,7 @@ func (m *Manager) Diagnostics(ctx context.Context, path string, wait time.Durati
 	err := m.query(ctx, path, func(ctx context.Context, c *client) error {
 		var err error
 		if !c.answered.Load() {
-			wait = max(wait, orElse(m.Query, queryTime))
+			wait = max(wait, cmp.Or(m.answerIn, queryTime))
 		}
 		out, err = c.diagnose(ctx, path, wait)
 		return err

@@ -69,9 +69,9 @@ func TestServersThatFail(t *testing.T) {
 		t.Run(row.kind, func(t *testing.T) {
 			t.Parallel()
 			p := faked(t, row.kind)
-			p.Start, p.Query = testkit.Patience, testkit.Patience
+			p.SetLimits(testkit.Patience, testkit.Patience)
 			if strings.Contains(row.words[0], "did not answer") {
-				p.Start, p.Query = 2*time.Second, 200*time.Millisecond
+				p.SetLimits(2*time.Second, 200*time.Millisecond)
 			}
 			_, err := p.hover()
 			if err == nil {
@@ -278,7 +278,7 @@ func TestFirstDiagnosis(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			p := faked(t, kind)
-			p.Query = 2 * time.Second
+			p.SetLimits(0, 2*time.Second)
 			r, err := p.Diagnostics(t.Context(), p.path("a.x"), time.Second)
 			found := map[string]string{"loads": "all", "loads on": "half"}[kind]
 			if err != nil || r.Settled != want.Settled || r.Loading != want.Loading || len(r.List) != 1 || r.List[0].Message != found {
@@ -359,7 +359,7 @@ func TestNames(t *testing.T) {
 
 func TestDiagnosticsThatNeverCome(t *testing.T) {
 	p := faked(t, "echo")
-	p.Query = 300 * time.Millisecond
+	p.SetLimits(0, 300*time.Millisecond)
 	r, err := p.Diagnostics(t.Context(), p.path("a.x"), 300*time.Millisecond)
 	if err != nil || r.Settled || len(r.List) != 0 {
 		t.Errorf("%+v, %v", r, err)

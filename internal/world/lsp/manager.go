@@ -6,6 +6,7 @@
 package lsp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,11 +37,11 @@ var ErrNoServer = errors.New("no language server is known")
 // when needed, after a delay that grows with each end. It is safe for concurrent use. Close it when the session
 // ends.
 type Manager struct {
-	Env     tool.Env      // its Root is the workspace; files outside are not served
-	Servers []Server      // nil means [Usual]
-	Box     tool.Box      // the sandbox of servers
-	Start   time.Duration // maximum start time of a server; 0 means a minute
-	Query   time.Duration // maximum response time; 0 means 20 seconds; for the first response at least Start
+	Env     tool.Env // its Root is the workspace; files outside are not served
+	Servers []Server // nil means [Usual]
+	Box     tool.Box // the sandbox of servers
+
+	startIn, answerIn time.Duration // limits that tests shorten; 0 means startTime and queryTime
 
 	mu      sync.Mutex
 	slots   map[key]*slot
@@ -237,9 +238,9 @@ func (m *Manager) with(ctx context.Context, t target, ask func(context.Context, 
 	if err != nil {
 		return err
 	}
-	limit := orElse(m.Query, queryTime)
+	limit := cmp.Or(m.answerIn, queryTime)
 	if !c.answered.Load() {
-		limit = max(limit, orElse(m.Start, startTime)) // the server is reading the project
+		limit = max(limit, cmp.Or(m.startIn, startTime)) // the server is reading the project
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -249,13 +250,6 @@ func (m *Manager) with(ctx context.Context, t target, ask func(context.Context, 
 	}
 	c.answered.Store(c.answered.Load() || err == nil)
 	return err
-}
-
-func orElse(d, other time.Duration) time.Duration {
-	if d > 0 {
-		return d
-	}
-	return other
 }
 
 // running returns the running server for a file, if any. It starts none.

@@ -1,6 +1,7 @@
 package lsp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,7 +96,7 @@ func (m *Manager) begin(s *slot, t target) {
 	m.crowd()
 	s.starting, s.began = make(chan struct{}), time.Now()
 	pause := max(time.Until(s.next), 0)
-	ctx, cancel := context.WithTimeout(context.Background(), pause+orElse(m.Start, startTime))
+	ctx, cancel := context.WithTimeout(context.Background(), pause+cmp.Or(m.startIn, startTime))
 	s.abort = cancel
 	m.working.Go(func() {
 		defer cancel()
@@ -151,7 +152,7 @@ func (m *Manager) launch(ctx context.Context, t target) (*client, error) {
 	case errors.Is(err, keep.ErrClosed): // it ended before the handshake
 		err = c.conn.Err()
 	case errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("it did not answer in %v", orElse(m.Start, startTime))
+		err = fmt.Errorf("it did not answer in %v", cmp.Or(m.startIn, startTime))
 	}
 	return nil, fmt.Errorf("start %s: %w", t.server.Name, err)
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // special are the permission bits that a restore preserves.
@@ -314,7 +316,7 @@ func (a *applier) tryRename(at spot, temp string, info fs.FileInfo) error {
 		if !errors.Is(err, fs.ErrNotExist) {
 			return errSince
 		}
-	} else if err != nil || !os.SameFile(info, now) || stampOf(info) != stampOf(now) {
+	} else if err != nil || !os.SameFile(info, now) || keep.StampOf(info) != keep.StampOf(now) {
 		return errSince
 	}
 	return at.dir.Rename(temp, at.name)

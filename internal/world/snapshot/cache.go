@@ -2,9 +2,9 @@ package snapshot
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
-	"io/fs"
 	"sort"
 	"sync"
 	"time"
@@ -19,32 +19,19 @@ const (
 	settled = 2 * time.Second
 )
 
-// stamp is the file system's metadata of a file. Equal stamps mean equal content.
-type stamp struct {
-	size, mtime, ctime int64 // times in ns since 1970
-	ino                uint64
-}
-
+// stampSize is the length of a stamp in the file.
 const stampSize = 4 * 8
 
-func stampOf(info fs.FileInfo) stamp {
-	ino, ctime := keep.Inode(info)
-	return stamp{info.Size(), info.ModTime().UnixNano(), ctime, ino}
-}
-
 // old reports whether any change after that time would have changed the stamp.
-func (s stamp) old(hashed time.Time) bool {
-	last := s.ctime
-	if last == 0 {
-		last = s.mtime
-	}
+func old(s keep.Stamp, hashed time.Time) bool {
+	last := cmp.Or(s.Ctime, s.Mtime)
 	return last < hashed.Add(-settled).UnixNano()
 }
 
 // cached is a file with its digest.
 type cached struct {
 	name  string
-	stamp stamp
+	stamp keep.Stamp
 	sum   digest
 }
 
@@ -98,7 +85,7 @@ func (c *statCache) folder(path string) []cached {
 		v := cached{name: d.str()}
 		if b := d.raw(stampSize); b != nil {
 			le := binary.LittleEndian
-			v.stamp = stamp{int64(le.Uint64(b)), int64(le.Uint64(b[8:])), int64(le.Uint64(b[16:])), le.Uint64(b[24:])}
+			v.stamp = keep.Stamp{Size: int64(le.Uint64(b)), Mtime: int64(le.Uint64(b[8:])), Ctime: int64(le.Uint64(b[16:])), Ino: le.Uint64(b[24:])}
 		}
 		v.sum = d.digest()
 		if d.bad {
@@ -110,7 +97,7 @@ func (c *statCache) folder(path string) []cached {
 }
 
 // find returns the digest of a file with this stamp.
-func find(list []cached, name string, want stamp) (digest, bool) {
+func find(list []cached, name string, want keep.Stamp) (digest, bool) {
 	i := sort.Search(len(list), func(i int) bool { return list[i].name >= name })
 	if i < len(list) && list[i].name == name && list[i].stamp == want {
 		return list[i].sum, true
@@ -126,7 +113,7 @@ func (c *statCache) note(path string, list []cached) {
 	e := encoder{b: make([]byte, 0, len(list)*(stampSize+sha256.Size+16))}
 	for _, v := range list {
 		e.str(v.name)
-		for _, n := range []uint64{uint64(v.stamp.size), uint64(v.stamp.mtime), uint64(v.stamp.ctime), v.stamp.ino} {
+		for _, n := range []uint64{uint64(v.stamp.Size), uint64(v.stamp.Mtime), uint64(v.stamp.Ctime), v.stamp.Ino} {
 			e.b = binary.LittleEndian.AppendUint64(e.b, n)
 		}
 		e.digest(v.sum)

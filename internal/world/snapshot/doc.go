@@ -1,6 +1,10 @@
 // Package snapshot stores checkpoints of a whole workspace outside of it, and undoes exactly the changes
 // between two of them.
 //
+// Read in this order: snapshot.go (the types), take.go and scan.go (a checkpoint), tree.go, pack.go, vault.go and
+// record.go (the store), diff.go and plan.go (what a restore would do), restore.go, journal.go and apply.go (doing it),
+// undo.go (merging what changed since). send.go and fetch.go move a workspace to another machine.
+//
 // # What is kept
 //
 // Content of regular files, targets of symbolic links, folders (empty ones too), and the nine permission bits

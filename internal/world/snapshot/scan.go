@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 const (
@@ -261,9 +263,9 @@ func readNames(root *os.Root) ([]string, error) {
 
 // file scans a regular file.
 func (w *scan) file(root *os.Root, info fs.FileInfo, e entry, known []cached, out *found) {
-	st := stampOf(info)
-	if sum, ok := find(known, e.name, st); ok && w.to.known(sum, st.size) {
-		e.kind, e.size, e.mtime, e.sum = isFile, st.size, w.time(st), sum
+	st := keep.StampOf(info)
+	if sum, ok := find(known, e.name, st); ok && w.to.known(sum, st.Size) {
+		e.kind, e.size, e.mtime, e.sum = isFile, st.Size, w.time(st), sum
 		out.cache = cached{e.name, st, sum}
 	} else {
 		e, out.cache = w.read(root, info, e)
@@ -279,9 +281,9 @@ func (w *scan) file(root *os.Root, info fs.FileInfo, e entry, known []cached, ou
 }
 
 // time returns the modification time to store for a file whose content is kept.
-func (w *scan) time(st stamp) int64 {
+func (w *scan) time(st keep.Stamp) int64 {
 	if w.s.Whole {
-		return st.mtime
+		return st.Mtime
 	}
 	return 0
 }
@@ -320,9 +322,9 @@ func (w *scan) read(root *os.Root, info fs.FileInfo, e entry) (entry, cached) {
 	case size > w.s.maxFile():
 		return left(isLarge)
 	}
-	s := stampOf(info)
+	s := keep.StampOf(info)
 	e.kind, e.size, e.mtime, e.sum = isFile, size, w.time(s), sum
-	if s.old(hashed) && s.size == size {
+	if old(s, hashed) && s.Size == size {
 		return e, cached{e.name, s, sum}
 	}
 	return e, cached{}

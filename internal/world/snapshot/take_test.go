@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 func TestTakeKeepsWhatThereIs(t *testing.T) {
@@ -190,17 +192,17 @@ func TestFastChangesAreNoticed(t *testing.T) {
 func TestStampsThatAreTooYoungAreNotTrusted(t *testing.T) {
 	now := time.Now()
 	for _, c := range []struct {
-		stamp stamp
+		stamp keep.Stamp
 		old   bool
 	}{
-		{stamp{mtime: 1, ctime: now.UnixNano()}, false},
-		{stamp{mtime: 1, ctime: now.Add(-settled).UnixNano()}, false},
-		{stamp{mtime: now.UnixNano(), ctime: now.Add(-settled).UnixNano() - 1}, true},
-		{stamp{mtime: now.UnixNano()}, false},
-		{stamp{mtime: now.Add(time.Hour).UnixNano()}, false},
-		{stamp{mtime: now.Add(-time.Hour).UnixNano()}, true},
+		{keep.Stamp{Mtime: 1, Ctime: now.UnixNano()}, false},
+		{keep.Stamp{Mtime: 1, Ctime: now.Add(-settled).UnixNano()}, false},
+		{keep.Stamp{Mtime: now.UnixNano(), Ctime: now.Add(-settled).UnixNano() - 1}, true},
+		{keep.Stamp{Mtime: now.UnixNano()}, false},
+		{keep.Stamp{Mtime: now.Add(time.Hour).UnixNano()}, false},
+		{keep.Stamp{Mtime: now.Add(-time.Hour).UnixNano()}, true},
 	} {
-		if c.stamp.old(now) != c.old {
+		if old(c.stamp, now) != c.old {
 			t.Errorf("%+v: %v", c.stamp, !c.old)
 		}
 	}
@@ -216,7 +218,7 @@ func TestCacheIsOnlyATimeSaver(t *testing.T) {
 	b, err := s.loadView(t, want).at("b")
 	must(t, err)
 	lie := &statCache{folders: map[string][]byte{}, fresh: map[string][]byte{}}
-	lie.note("", []cached{{"a", stampOf(info), b.sum}})
+	lie.note("", []cached{{"a", keep.StampOf(info), b.sum}})
 	s.saveCache(lie)
 	if data, err := s.Read(t.Context(), take(t, s), "a", 9); err != nil || string(data) != "2" {
 		t.Fatal("the cache is not used:", string(data), err)
@@ -230,7 +232,7 @@ func TestCacheIsOnlyATimeSaver(t *testing.T) {
 	good, err := os.ReadFile(s.path(cacheName))
 	must(t, err)
 	lie.folders, lie.fresh = map[string][]byte{}, map[string][]byte{}
-	lie.note("", []cached{{"a", stampOf(info), digest{1}}}) // content that isn't there
+	lie.note("", []cached{{"a", keep.StampOf(info), digest{1}}}) // content that isn't there
 	s.saveCache(lie)
 	for i := range good {
 		if i > 0 {
