@@ -76,24 +76,24 @@ func TestGitRefuses(t *testing.T) {
 	s := newSession(t)
 	s.repository()
 	for want, a := range map[string]args{
-		"main is protected":             {"action": "push", "name": "main"},
+		"main is protected":                {"action": "push", "name": "main"},
 		"refs/heads/main\" is not a plain": {"action": "push", "name": "refs/heads/main"},
-		"release/2 is protected":        {"action": "push", "name": "release/2"},
+		"release/2 is protected":           {"action": "push", "name": "release/2"},
 		`"work:main" is not a plain`:       {"action": "push", "name": "work:main"},
 		`"+work" is not a plain`:           {"action": "push", "name": "+work"},
 		`"HEAD" is not a plain`:            {"action": "push", "name": "HEAD"},
 		`"@" is not a plain`:               {"action": "push", "name": "@"},
 		`"heads/main" is not a plain`:      {"action": "push", "name": "heads/main"},
-		"release/a/b is protected":      {"action": "push", "name": "release/a/b"},
-		`"--upload-pack=x" looks like`:  {"action": "clone", "url": "--upload-pack=x"},
-		`"-x" looks like an option`:     {"action": "show", "ref": "-x"},
-		"a commit needs a message":      {"action": "commit", "paths": []string{"."}},
-		"blame needs one path":          {"action": "blame"},
-		`"rebase" is none of`:           {"action": "rebase"},
-		"branch needs the name":         {"action": "branch"},
-		"a clone needs a url":           {"action": "clone"},
-		"a worktree needs the path":     {"action": "worktree", "name": "x"},
-		"give the path of its folder":   {"action": "remove_worktree"},
+		"release/a/b is protected":         {"action": "push", "name": "release/a/b"},
+		`"--upload-pack=x" looks like`:     {"action": "clone", "url": "--upload-pack=x"},
+		`"-x" looks like an option`:        {"action": "show", "ref": "-x"},
+		"a commit needs a message":         {"action": "commit", "paths": []string{"."}},
+		"blame needs one path":             {"action": "blame"},
+		`"rebase" is none of`:              {"action": "rebase"},
+		"branch needs the name":            {"action": "branch"},
+		"a clone needs a url":              {"action": "clone"},
+		"a worktree needs the path":        {"action": "worktree", "name": "x"},
+		"give the path of its folder":      {"action": "remove_worktree"},
 	} {
 		s.fails("git", a, want)
 	}
