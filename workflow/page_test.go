@@ -56,7 +56,7 @@ func TestPage(t *testing.T) {
 func TestTableOfFields(t *testing.T) {
 	said := comments(t)
 	var b strings.Builder
-	b.WriteString("Each field with the file or the kinds of steps that have it, its value and its meaning. Those in **bold** are required.\n\n")
+	b.WriteString("Each field with the file or the kinds of steps that have it, its value (a line of text, if none is named) and its meaning. Those in **bold** are required.\n\n")
 	for _, f := range topFields() {
 		b.WriteString(row(t, said, "Workflow", "the file", f))
 	}
@@ -101,7 +101,10 @@ func row(t *testing.T, said map[string]string, of, kinds string, f field) string
 	if len(parts) > 0 {
 		what = strings.TrimPrefix(what+". "+strings.Join(parts, "; "), ". ")
 	}
-	line := fmt.Sprintf("- %s (%s; %s): %s", named(f), kinds, strings.TrimPrefix(string(f.shape), "a "), what)
+	if f.shape != isWord {
+		kinds += "; " + strings.TrimPrefix(string(f.shape), "a ")
+	}
+	line := fmt.Sprintf("- %s (%s): %s", named(f), kinds, what)
 	return strings.TrimSuffix(line, ": ") + "\n"
 }
 

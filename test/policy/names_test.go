@@ -19,12 +19,6 @@ import (
 	"testing"
 )
 
-// notOurs are spans that nothing in the code is called, each with the reason why the document has it.
-var notOurs = map[string]string{
-	"limits/day.spent.held/": "the code puts it together from the path of the budget and .held",
-	"kept-*.log":             "a pattern: the code adds a number",
-}
-
 // TestNamesInArchitecture fails if docs/ARCHITECTURE.md names something that does not exist.
 func TestNamesInArchitecture(t *testing.T) {
 	page, err := os.ReadFile("docs/ARCHITECTURE.md")
@@ -37,17 +31,8 @@ func TestNamesInArchitecture(t *testing.T) {
 	}
 	n := newNames(t)
 	for _, span := range spans {
-		_, excused := notOurs[span]
-		switch found := n.has(span); {
-		case !found && !excused:
+		if !n.has(span) {
 			t.Errorf("docs/ARCHITECTURE.md names `%s`, which does not exist", span)
-		case found && excused:
-			t.Errorf("`%s` exists; take it out of notOurs", span)
-		}
-	}
-	for span := range notOurs {
-		if !slices.Contains(spans, span) {
-			t.Errorf("docs/ARCHITECTURE.md does not name `%s`; take it out of notOurs", span)
 		}
 	}
 }

@@ -88,7 +88,7 @@ func (c caller) run(ctx context.Context, call *tool.Call) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	if now, err := c.program.current(); err != nil || now != c.program.digest {
-		return tool.Result{}, fmt.Errorf("the program of %s has changed since it was looked at, so it was not run; it is looked at again at "+
+		return tool.Result{}, fmt.Errorf("the program of %s has changed since inspan read it, so it was not run; inspan reads it again at "+
 			"the next turn", name)
 	}
 	var before changed.Files
@@ -113,10 +113,10 @@ func (c caller) run(ctx context.Context, call *tool.Call) (tool.Result, error) {
 	case ctx.Err() != nil:
 		return r.result(nil), fmt.Errorf("%s was interrupted and ended: %w", name, ctx.Err())
 	case limited.Err() != nil:
-		err = fmt.Errorf("%s was not done after %v and was ended%s", name, c.declaration.timeout, after(errs.text()))
+		err = fmt.Errorf("%s did not finish within %v and was ended%s", name, c.declaration.timeout, after(errs.text()))
 		return r.result(nil), err
 	case err != nil:
-		return r.result(nil), fmt.Errorf("what became of %s is not known: %w", name, err)
+		return r.result(nil), fmt.Errorf("the outcome of %s is unknown: %w", name, err)
 	}
 	return r.result(&code), r.failure(code, errs.text(), refused(p))
 }
@@ -147,7 +147,7 @@ func (c caller) input(call *tool.Call) (all, end string, err error) {
 	var b strings.Builder
 	for _, v := range vars {
 		if strings.ContainsRune(v[1], 0) {
-			return "", "", fmt.Errorf("%s was not run: %s has a NUL in it", c.declaration.name, v[0])
+			return "", "", fmt.Errorf("%s was not run: %s contains a NUL byte", c.declaration.name, v[0])
 		}
 		fmt.Fprintf(&b, "export %s=%s\n", v[0], text.ShellQuote(v[1]))
 	}
@@ -228,7 +228,7 @@ func (r reply) failure(code int, said string, refused []string) error {
 			text = said
 		}
 		if text = fmt.Sprintf("exit code %d%s", code, after(text)); code == 126 || code == 127 {
-			text += "\nThe program may be one for another system, or the one that its first line names is not there."
+			text += "\nThe program may be for another system, or the interpreter in its first line is missing."
 		}
 	}
 	if text == "" {

@@ -69,7 +69,7 @@ func TestResults(t *testing.T) {
 		"both":       {body: `echo '{"error":"because"}'; echo log >&2; exit 2`, err: []string{"exit code 2:\nbecause"}, exit: 2},
 		"silent":     {body: `exit 9`, err: []string{"exit code 9"}, exit: 9},
 		"signal":     {body: `kill -KILL $$`, err: []string{"exit code 137"}, exit: 137},
-		"no program": {body: `exec /nowhere/at/all`, err: []string{"exit code 127", "first line names"}, exit: 127},
+		"no program": {body: `exec /nowhere/at/all`, err: []string{"exit code 127", "its first line"}, exit: 127},
 		"said":       {body: `echo fine; echo noise >&2`, parts: "fine"},
 		"here": {
 			body:  `pwd; echo "$INSPAN_ROOT $INSPAN_SESSION $INSPAN_MODE $INSPAN_KEY"`,
@@ -160,7 +160,7 @@ func TestTimeout(t *testing.T) {
 	if err == nil || res.Parts.Text() != "some" || res.Exit != nil {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	has(t, "error", err.Error(), "x was not done after 1s and was ended:\nstuck")
+	has(t, "error", err.Error(), "x did not finish within 1s and was ended:\nstuck")
 	gone(t, mark)
 }
 
@@ -211,7 +211,7 @@ func TestChanged(t *testing.T) {
 			if err == nil || len(res.Parts) > 0 {
 				t.Fatalf("%v, %v", res, err)
 			}
-			has(t, "error", err.Error(), "x has changed since it was looked at", "next turn")
+			has(t, "error", err.Error(), "x has changed since inspan read it", "next turn")
 		})
 	}
 }
@@ -356,7 +356,7 @@ func TestDescribedInABox(t *testing.T) {
 			t.Errorf("started %+v", procs.got)
 		}
 	}
-	has(t, "warned", b.warned(), "could not be asked what it is: refused")
+	has(t, "warned", b.warned(), "could not be asked to describe itself: refused")
 }
 
 func TestGoneFolder(t *testing.T) {

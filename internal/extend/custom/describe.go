@@ -19,7 +19,7 @@ const (
 type notStarted struct{ err error }
 
 func (e notStarted) Error() string {
-	return "could not be asked what it is: " + e.err.Error()
+	return "could not be asked to describe itself: " + e.err.Error()
 }
 
 func (e notStarted) Unwrap() error { return e.err }
@@ -56,7 +56,7 @@ func (s *Set) describe(ctx context.Context, p program) (declaration, error) {
 	data, dropped := out.get()
 	switch {
 	case dropped > 0:
-		return declaration{}, fmt.Errorf("prints more than %d KiB when it is run with --describe: it must print one JSON object",
+		return declaration{}, fmt.Errorf("prints more than %d KiB for --describe: it must print one JSON object",
 			maxDeclaration>>10)
 	case limited.Err() != nil:
 		return declaration{}, fmt.Errorf("did not answer --describe within %v: fix it, or remove its executable bit if it is not a tool",
@@ -64,7 +64,7 @@ func (s *Set) describe(ctx context.Context, p program) (declaration, error) {
 	case err != nil:
 		return declaration{}, notStarted{err}
 	case code != 0:
-		return declaration{}, fmt.Errorf("ended with exit code %d when it was run with --describe%s; if it is not a tool, remove its "+
+		return declaration{}, fmt.Errorf("ended with exit code %d for --describe%s; if it is not a tool, remove its "+
 			"executable bit", code, said(errs.text()))
 	}
 	if now, err := p.current(); err != nil || now != p.digest {

@@ -55,12 +55,12 @@ func (t *tree) add(at string, depth int) (folder bool, err error) {
 	case info.Mode()&fs.ModeSymlink != 0:
 		return false, t.addLink(at)
 	}
-	return false, fmt.Errorf("has %s in it, which is not a file, a folder or a link", at)
+	return false, fmt.Errorf("contains %s, which is not a file, a folder or a link", at)
 }
 
 func (t *tree) addFolder(at string, depth int) error {
 	if depth == maxDepth {
-		return fmt.Errorf("has more than %d folders in one another", maxDepth)
+		return fmt.Errorf("has folders nested more than %d deep", maxDepth)
 	}
 	names, err := list(t.root, at, maxFiles)
 	if err != nil {

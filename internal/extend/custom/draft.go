@@ -81,7 +81,7 @@ func (d Draft) Check() error {
 	}
 	switch {
 	case strings.HasPrefix(d.Name, "_"), isFile(d.Name):
-		return fmt.Errorf("name is %q: no tool has that name in a folder of tools; take another", d.Name)
+		return fmt.Errorf("name is %q, which is not a valid name for a file; choose another", d.Name)
 	case d.Kind != KindProgram && d.Kind != KindScript:
 		return fmt.Errorf("kind is %q; use %q or %q", text.Clip(d.Kind, 40), KindProgram, KindScript)
 	case d.Kind == KindProgram && !strings.HasPrefix(d.Code, "#!"):

@@ -88,7 +88,7 @@ func (p *pass) fill(root *os.Root, prog *program) bool {
 		return false
 	}
 	if trusted := prog.folder.Trusted; trusted != nil && !trusted(prog.path, prog.digest) {
-		p.warn(prog.key(), "tool "+prog.path+" is not trusted with its current content: look at it, then "+
+		p.warn(prog.key(), "tool "+prog.path+" is not trusted with its current content: review it, then "+
 			cmp.Or(prog.folder.Remedy, "trust it with 'inspan trust'"))
 		return false
 	}

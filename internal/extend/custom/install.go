@@ -166,7 +166,7 @@ func Lying(dir, name string) (Installed, error) {
 	in := Installed{Name: name, files: map[string][]byte{}}
 	for _, file := range names {
 		if !slices.Contains(entryFiles(), file) {
-			return Installed{}, fmt.Errorf("%s holds %s, which inspan has not put there", filepath.Join(dir, name), file)
+			return Installed{}, fmt.Errorf("%s contains %s, which inspan did not write", filepath.Join(dir, name), file)
 		}
 		if in.files[file], err = keep.ReadFile(root, file, MaxDraft); err != nil {
 			return Installed{}, err

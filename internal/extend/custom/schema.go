@@ -59,7 +59,7 @@ type scale struct {
 // weigh counts the values of a schema. Values in data count nothing.
 func (s *scale) weigh(v any, depth int, data bool) (int, error) {
 	if depth > maxNesting {
-		return 0, fmt.Errorf("has more than %d objects and lists in one another", maxNesting)
+		return 0, fmt.Errorf("has objects and lists nested more than %d deep", maxNesting)
 	}
 	total := 1
 	if m, is := v.(map[string]any); is && !data {
@@ -105,7 +105,7 @@ func parts(v any) iter.Seq2[string, any] {
 // refuse every request with an unknown type in a schema.
 func (s *scale) keywords(m map[string]any) (int, error) {
 	if t, is := m["type"].(string); is && !slices.Contains([]string{"object", "array", "string", "number", "integer", "boolean", "null"}, t) {
-		return 0, fmt.Errorf("has the type %q, which there is not", text.Clip(t, 80))
+		return 0, fmt.Errorf("has the unknown type %q", text.Clip(t, 80))
 	}
 	if pattern, is := m["pattern"].(string); is {
 		if _, err := regexp.Compile(pattern); err != nil {
@@ -136,7 +136,7 @@ func (s *scale) follow(ref string) (int, error) {
 func (s *scale) target(ref string) (any, error) {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok || path != "" && path[0] != '/' {
-		return nil, fmt.Errorf("refers to %q; only what begins with #/ is understood", text.Clip(ref, 80))
+		return nil, fmt.Errorf("refers to %q; only references that begin with #/ are supported", text.Clip(ref, 80))
 	}
 	v := s.root
 	for _, part := range strings.Split(path, "/")[1:] {
@@ -153,7 +153,7 @@ func (s *scale) target(ref string) (any, error) {
 			ok = false
 		}
 		if !ok {
-			return nil, fmt.Errorf("refers to %q, where nothing is", text.Clip(ref, 80))
+			return nil, fmt.Errorf("refers to %q, which does not exist", text.Clip(ref, 80))
 		}
 	}
 	return v, nil

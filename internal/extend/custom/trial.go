@@ -26,7 +26,7 @@ type Trial struct {
 }
 
 // ErrNoTrial means that tests were not run, since no box would have confined them.
-var ErrNoTrial = errors.New("tests are not run without a sandbox")
+var ErrNoTrial = errors.New("tests need a sandbox, and there is none")
 
 // Trial returns the tool of a draft for its tests: it reaches no network, whatever is declared, and can write
 // if the draft can. Dir is as in [Installed.Tool]. The error is [ErrNoTrial] if no box would confine it.
@@ -90,7 +90,7 @@ func (t Test) begin() func(context.Context, string, json.RawMessage) func() (too
 		i := slices.IndexFunc(left, func(c TestCall) bool { return c.Tool == name })
 		if i < 0 {
 			return func() (tool.Result, error) {
-				return tool.Result{}, fmt.Errorf("a test can call no tool, and its calls don't say what this one of %s brings", name)
+				return tool.Result{}, fmt.Errorf("a test can't call tools, and its calls have no result for this call of %s", name)
 			}
 		}
 		brings := left[i].Brings

@@ -94,7 +94,7 @@ func (c Config) compile() (matcher, error) {
 		return matcher{}, errors.New("it needs either command or url")
 	}
 	if strings.ContainsRune(c.Command+strings.Join(c.Args, ""), 0) {
-		return matcher{}, errors.New("its command has a NUL in it")
+		return matcher{}, errors.New("its command contains a NUL byte")
 	}
 	for _, path := range slices.Concat(c.Read, c.Write) {
 		if !filepath.IsAbs(path) {

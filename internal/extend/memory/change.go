@@ -142,15 +142,15 @@ func (e Entry) check(topicText string, today time.Time) error {
 	case !isName(e.ID):
 		return fmt.Errorf("%q can't be an id", e.ID)
 	case e.Topic != "" && !isName(e.Topic):
-		return fmt.Errorf("%q can't be a topic: names are of a to z, 0 to 9, - and _, as they are files", e.Topic)
+		return fmt.Errorf("%q can't be a topic: names have a to z, 0 to 9, - and _, because they are files", e.Topic)
 	case topicText != "" && e.Topic == "":
-		return errors.New("there is text for a topic, and no topic is named")
+		return errors.New("topic_text needs the name of a topic")
 	case !e.holds(today):
 		return fmt.Errorf("it would expire on %s, which is past", e.Expires.Format(day))
 	}
 	for _, id := range e.Supersedes {
 		if !isName(id) {
-			return fmt.Errorf("%q, which it would supersede, is no id", id)
+			return fmt.Errorf("%q, in supersedes, is not an id", id)
 		}
 	}
 	return nil

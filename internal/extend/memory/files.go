@@ -97,7 +97,7 @@ func (f home) read(name string, most int64) (data []byte, info fs.FileInfo, err 
 		return nil, nil, err
 	}
 	if !before.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("%s is no regular file: links are not followed", f.name(name))
+		return nil, nil, fmt.Errorf("%s is not a regular file: links are not followed", f.name(name))
 	}
 	file, err := keep.OpenFile(f.root, filepath.FromSlash(name))
 	if err != nil {
@@ -108,7 +108,7 @@ func (f home) read(name string, most int64) (data []byte, info fs.FileInfo, err 
 		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("%s is no regular file any more", f.name(name))
+		return nil, nil, fmt.Errorf("%s is no longer a regular file", f.name(name))
 	}
 	data, err = io.ReadAll(io.LimitReader(file, most+1))
 	if int64(len(data)) > most {

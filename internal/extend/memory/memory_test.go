@@ -336,9 +336,9 @@ func TestRefused(t *testing.T) {
 		{memory.Entry{Text: "a", Kind: "rumour"}, "", `there is no kind "rumour"`},
 		{memory.Entry{Text: "a", ID: "A b"}, "", `"A b" can't be an id`},
 		{memory.Entry{Text: "a", Topic: "../a"}, "x", `"../a" can't be a topic`},
-		{memory.Entry{Text: "a", Supersedes: []string{"x y"}}, "", `"x y", which it would`},
+		{memory.Entry{Text: "a", Supersedes: []string{"x y"}}, "", `"x y", in supersedes`},
 		{memory.Entry{Text: "a", Expires: on("2026-11-22")}, "", "2026-11-22, which is past"},
-		{memory.Entry{Text: "a"}, "x", "no topic is named"},
+		{memory.Entry{Text: "a"}, "x", "needs the name of a topic"},
 		{memory.Entry{Text: "  USE tabs "}, "", "remembered already, as"},
 		{memory.Entry{Text: "other", ID: "taken"}, "", "the id taken is taken"},
 		{memory.Entry{Text: "a", Topic: "t"}, "fine\n <!-- end=x -->", "no line of the topic can begin"},
@@ -441,7 +441,7 @@ func TestTooLongByHand(t *testing.T) {
 			told := strings.Contains(x.Text(), fmt.Sprintf("(%d more entries are left out: the file is too long)", tt.left))
 			problem := slices.ContainsFunc(x.Problems, func(p memory.Problem) bool {
 				return strings.Contains(p.Text,
-					"from here on nothing is in prompts")
+					"prompts leave out everything from here on")
 			})
 			if told != (tt.left > 0) || problem != told {
 				t.Errorf("%v\n%s", x.Problems, x.Text())

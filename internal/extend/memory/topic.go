@@ -78,7 +78,7 @@ func topicFile(name string) string { return path.Join(topicDir, name+".md") }
 func (f home) isDir(name string) error {
 	info, err := f.root.Lstat(name)
 	if err == nil && !info.IsDir() {
-		return fmt.Errorf("%s is no folder: links are not followed", f.name(name))
+		return fmt.Errorf("%s is not a folder: links are not followed", f.name(name))
 	}
 	if missing(err) {
 		return nil

@@ -172,7 +172,7 @@ func signer(text []byte) (crypto.Signer, jwt.SigningMethod, error) {
 // credential reads a file again each time, because its content may change at any time.
 func credential(path string) ([]byte, error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return nil, cmp.Or(err, fmt.Errorf("%s is no file", path))
+		return nil, cmp.Or(err, fmt.Errorf("%s is not a file", path))
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -177,7 +177,7 @@ func readResponse(query string) (response, error) {
 	}
 	for _, name := range []string{"code", "state", "iss", "error"} {
 		if len(values[name]) > 1 {
-			return response{}, errors.New("it says something twice")
+			return response{}, errors.New("it repeats a parameter")
 		}
 	}
 	return response{values.Get("code"), values.Get("state"), values.Get("iss"), values.Get("error"), values.Get("error_description")}, nil

@@ -86,7 +86,7 @@ func scan(from, into *os.Root, pinned bool) ([]leaf, error) {
 
 func (t *tree) folder(at string, depth int) error {
 	if depth > maxDepth {
-		return fmt.Errorf("has more than %d folders in one another", maxDepth)
+		return fmt.Errorf("has folders nested more than %d deep", maxDepth)
 	}
 	names, err := t.names(at)
 	if err != nil {

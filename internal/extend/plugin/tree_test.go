@@ -32,7 +32,7 @@ func TestBadFolders(t *testing.T) {
 		"a hidden name":        {with(map[string]string{"a\u202eb": "x"}), nil, "invisible"},
 		"no UTF-8":             {with(map[string]string{"a\xff": "x"}), nil, "invisible"},
 		"a backslash":          {with(map[string]string{`a\b`: "x"}), nil, "not portable"},
-		"too deep":             {with(map[string]string{deep: "x"}), nil, "more than 20 folders"},
+		"too deep":             {with(map[string]string{deep: "x"}), nil, "nested more than 20 deep"},
 		"a long path":          {with(map[string]string{strings.Repeat(strings.Repeat("a", 100)+"/", 3) + "x": "x"}), nil, "a path of"},
 		"no plugin":            {map[string]string{"x": "x"}, nil, "it is not a plugin"},
 		"a marketplace":        {map[string]string{".claude-plugin/marketplace.json": "{}", "commands/x.md": "x"}, nil, "a marketplace, not a plugin, and offers no"},

@@ -116,7 +116,7 @@ func matches(pattern, route string) bool {
 // Check names the first field with an invalid value.
 func (p Profile) Check() error {
 	if _, err := path.Match(p.Match, ""); err != nil || p.Match == "" {
-		return fmt.Errorf("match: %q is no pattern", p.Match)
+		return fmt.Errorf("match: %q is not a pattern", p.Match)
 	}
 	efforts := llm.Efforts()
 	for _, f := range []struct {

@@ -56,7 +56,7 @@ func (x *Index) Add(ctx context.Context, session string, mark Mark, docs []Doc) 
 	}
 	for _, d := range docs {
 		if !slices.Contains([]string{Said, Replied, Call, Result, Title, Note}, d.Kind) {
-			return fmt.Errorf("add to index: there is no kind %q", d.Kind)
+			return fmt.Errorf("add to index: unknown kind %q", d.Kind)
 		}
 		if d.Seq > mark.Seq {
 			return fmt.Errorf("add to index: event %d lies behind the mark %d", d.Seq, mark.Seq)

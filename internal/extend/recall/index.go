@@ -166,7 +166,7 @@ func (x *Index) use(ctx context.Context) (*sql.DB, error) {
 		return nil, err
 	}
 	if x.file, err = f.Stat(); err == nil && !x.file.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no file", x.Path)
+		err = fmt.Errorf("%s is not a file", x.Path)
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, err

@@ -183,7 +183,7 @@ func usable(f fs.File, name string, most int) (fs.FileInfo, error) {
 	case info.IsDir():
 		return nil, fmt.Errorf("%s is a folder, not a file", name)
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no file", name)
+		return nil, fmt.Errorf("%s is not a file", name)
 	case info.Size() > int64(most):
 		return nil, fmt.Errorf("%s has %s, more than %s", name, text.Count(int(info.Size()), "byte"), text.Thousands(most))
 	}

@@ -18,7 +18,7 @@ var toolDoc string
 
 type toolArgs struct {
 	Name string `json:"name" jsonschema:"skill"`
-	Args string `json:"args,omitempty" jsonschema:"what it is to work on"`
+	Args string `json:"args,omitempty" jsonschema:"its subject"`
 	File string `json:"file,omitempty" jsonschema:"file of it to read instead"`
 }
 
@@ -75,7 +75,7 @@ func (l *Library) fileResult(in toolArgs) (tool.Result, error) {
 	case err != nil:
 		return tool.Result{}, err
 	case !IsText(data):
-		return tool.Result{}, fmt.Errorf("%s is no text, but has %s of something else; use it by its path in the folder of the skill",
+		return tool.Result{}, fmt.Errorf("%s is not text (%s); use it by its path in the folder of the skill",
 			in.File, text.Count(len(data), "byte"))
 	}
 	return tool.Text(string(data)), nil

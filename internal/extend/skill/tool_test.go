@@ -87,7 +87,7 @@ func TestSkill(t *testing.T) {
 	s.fails(args{"name": "greeet", "file": "x"}, "did you mean greet?")
 	s.fails(args{"name": "greet", "file": "x.md"}, "did you mean references/x.md?")
 	s.fails(args{"name": "greet", "file": "../deploy/x.md"}, "is not in the folder")
-	s.fails(args{"name": "greet", "file": "image.png"}, "has 5 bytes of something else")
+	s.fails(args{"name": "greet", "file": "image.png"}, "image.png is not text (5 bytes)")
 }
 
 // TestSkillOfSkills checks that a skill can refer a model to others: a call that its text names can be made.

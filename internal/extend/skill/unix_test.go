@@ -26,8 +26,8 @@ func TestPipes(t *testing.T) {
 	if got := named(skills); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("%q", got)
 	}
-	holds(t, "warnings", warnings, []string{"SKILL.md is no file"})
-	holds(t, "problems", skill.Validate(filepath.Join(dir, "p")), []string{"SKILL.md can't be read: it is no file"})
+	holds(t, "warnings", warnings, []string{"SKILL.md is not a file"})
+	holds(t, "problems", skill.Validate(filepath.Join(dir, "p")), []string{"SKILL.md can't be read: it is not a file"})
 	for _, name := range []string{"pipe", "zero"} {
 		if data, err := l.File("a", name); err == nil {
 			t.Errorf("%s: %q", name, data)

@@ -154,7 +154,7 @@ func moved(ctx context.Context, c *tool.Call, from, to string) (oneOfSeveral, er
 			return oneOfSeveral{}, err
 		}
 		if f, err := c.Env.Files.Open(ctx, resolved); err == nil {
-			return oneOfSeveral{}, errors.Join(fmt.Errorf("%s is there already, so %s was not moved; nothing was written", to, from), f.Close())
+			return oneOfSeveral{}, errors.Join(fmt.Errorf("%s exists already, so %s was not moved; nothing was written", to, from), f.Close())
 		}
 	}
 	var quoted [3]string
@@ -279,7 +279,7 @@ func (h hunk) place(lines []string, behind int) (at int, why string) {
 	case i < 0:
 		return 0, notFound(strings.Join(lines, "\n"), strings.Join(h.before, "\n"))
 	case seek(lines, h.before, i+1) >= 0:
-		return 0, "its lines stand in the file more than once, and not behind what stands before them in the patch"
+		return 0, "its lines are in the file more than once, and not after the earlier parts of the patch"
 	}
 	return i, ""
 }

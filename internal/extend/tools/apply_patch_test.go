@@ -58,7 +58,7 @@ func TestPatchesThatDontFit(t *testing.T) {
 		"no anchor, two places": {two, "@@ class C\n     def f(self):\n-        return 1\n+        return 2\n", "more than once"},
 		"no anchor at all":      {two, "@@ def q():\n+    new\n", `there is no line "def q():"`},
 		"another file":          {"a\n", "@@\n-a\n+A\n*** Update File: g\n@@\n-zzz\n+y\n*** Delete File: g\n", "the patch of g"},
-		"a move onto a file":    {"a\n", "*** Move to: g\n@@\n-a\n+A\n", "g is there already, so f was not moved"},
+		"a move onto a file":    {"a\n", "*** Move to: g\n@@\n-a\n+A\n", "g exists already, so f was not moved"},
 	} {
 		s := newSession(t)
 		s.put("f", c.before)

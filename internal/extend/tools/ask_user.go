@@ -16,7 +16,7 @@ var askUserDoc string
 const maxOptions = 8
 
 type askArgs struct {
-	Question string   `json:"question" jsonschema:"what, and what depends on it"`
+	Question string   `json:"question" jsonschema:"the question, and what depends on the answer"`
 	Options  []string `json:"options,omitempty" jsonschema:"answers to choose from"`
 }
 

@@ -29,9 +29,9 @@ const (
 
 type bashArgs struct {
 	Command    string `json:"command" jsonschema:"command line for bash"`
-	Timeout    int    `json:"timeout,omitempty" jsonschema:"seconds until the command goes on as a background job; at most 600"`
+	Timeout    int    `json:"timeout,omitempty" jsonschema:"seconds until the command continues as a background job; at most 600"`
 	Background bool   `json:"background,omitempty" jsonschema:"start as a background job and return at once"`
-	Keep       bool   `json:"keep,omitempty" jsonschema:"what runs goes on after the session has ended, its ports reachable at localhost; needs approval"`
+	Keep       bool   `json:"keep,omitempty" jsonschema:"the command continues after the session has ended, its ports reachable at localhost; needs approval"`
 	// Standard input is empty by default: left open, grep, rg and cat without
 	// a file would wait for it until they are moved to the background.
 	Interactive bool `json:"interactive,omitempty" jsonschema:"keep standard input open for the jobs tool to feed"`
@@ -59,7 +59,7 @@ func (sh *Shell) runBash(ctx context.Context, c *tool.Call, in bashArgs) (tool.R
 	case in.Keep && sh.NoKeep != "":
 		return tool.Result{}, errors.New("keep is unavailable: " + sh.NoKeep)
 	case in.Keep && in.TTY:
-		return tool.Result{}, errors.New("what is to be kept can't have a terminal, which ends with the session")
+		return tool.Result{}, errors.New("a kept command can't have a terminal, which ends with the session")
 	case sh.NoJobs && !in.Keep && (in.Background || in.Interactive || in.TTY):
 		return tool.Result{}, errors.New("the command ends with this call: background, interactive and tty are unavailable")
 	case in.Timeout < 0:
@@ -284,7 +284,7 @@ func (j *job) plain(ctx context.Context, c *tool.Call) (string, error) {
 // stored returns a long output, from its blob.
 func (j *job) stored(ctx context.Context, c *tool.Call) (string, error) {
 	if j.end.blob == "" || !j.end.complete || c.Env.Blobs == nil {
-		return "", errors.New("the command has run, and its output is too long to be had: write it to a file")
+		return "", errors.New("the command has run, and its output is too long to return: write it to a file")
 	}
 	r, err := c.Env.Blobs.Get(ctx, j.end.blob)
 	if err != nil {

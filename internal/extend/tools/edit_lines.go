@@ -16,11 +16,11 @@ var editLinesDoc string
 
 type linesArgs struct {
 	Path   string `json:"path" jsonschema:"file to change, absolute or relative to the current directory"`
-	First  int    `json:"first_line" jsonschema:"number of the first line to replace, from 1; with insert: of the line to insert behind"`
+	First  int    `json:"first_line" jsonschema:"number of the first line to replace, from 1; with insert: of the line to insert after"`
 	Expect string `json:"expect" jsonschema:"present text of line first_line, to check its number"`
 	Text   string `json:"text" jsonschema:"new lines; empty to delete"`
 	Last   int    `json:"last_line,omitempty" jsonschema:"number of the last line to replace; first_line if not given"`
-	Insert bool   `json:"insert,omitempty" jsonschema:"insert the text behind first_line and replace nothing"`
+	Insert bool   `json:"insert,omitempty" jsonschema:"insert the text after first_line and replace nothing"`
 }
 
 func editLines() tool.Tool {
@@ -84,13 +84,13 @@ func newSplice(raw string, in linesArgs) (splice, error) {
 	case in.First < 0, in.First == 0 && !in.Insert:
 		return splice{}, errors.New("lines count from 1; to insert before the first line set insert and first_line 0")
 	case in.Last != 0 && in.Last < in.First:
-		return splice{}, fmt.Errorf("last_line %d stands before first_line %d", in.Last, in.First)
+		return splice{}, fmt.Errorf("last_line %d is before first_line %d", in.Last, in.First)
 	case in.Insert && in.Last > in.First:
 		return splice{}, errors.New("insert replaces no lines; leave out last_line, or leave out insert")
 	case in.Insert && in.Text == "":
 		return splice{}, errors.New("there is no text to insert")
 	case max(in.First, in.Last) > total:
-		return splice{}, fmt.Errorf("line %d is behind the end; there are %s", max(in.First, in.Last), text.Count(total, "line"))
+		return splice{}, fmt.Errorf("line %d is after the end; there are %s", max(in.First, in.Last), text.Count(total, "line"))
 	case in.First == 0:
 		return s, nil
 	}
@@ -127,7 +127,7 @@ func expected(have []string, first int, expect string) error {
 	for _, at := range alike(have, wanted) {
 		msg += "\nsimilar, but not the same:\n" + excerpt(have, at, 1)
 	}
-	return errors.New(msg + "\nIf that does not tell, read the file again")
+	return errors.New(msg + "\nIf that does not help, read the file again")
 }
 
 func startAt(have, wanted []string, line int) bool {

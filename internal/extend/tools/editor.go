@@ -26,7 +26,7 @@ type editorArgs struct {
 	Old     string  `json:"old_str,omitempty" jsonschema:"for str_replace: text to replace"`
 	New     *string `json:"new_str,omitempty" jsonschema:"for str_replace: text in its place"`
 	File    *string `json:"file_text,omitempty" jsonschema:"for create: all of it"`
-	Line    *int    `json:"insert_line,omitempty" jsonschema:"for insert: line to insert behind"`
+	Line    *int    `json:"insert_line,omitempty" jsonschema:"for insert: line to insert after"`
 	Text    *string `json:"insert_text,omitempty" jsonschema:"for insert: text"`
 	Range   []int   `json:"view_range,omitempty" jsonschema:"for view: first and last line"`
 }

@@ -37,7 +37,7 @@ type gitArgs struct {
 	Stat    bool     `json:"stat,omitempty" jsonschema:"only how much of which files"`
 	Max     int      `json:"max,omitempty" jsonschema:"most commits of a log; 20 if not given"`
 	Amend   bool     `json:"amend,omitempty" jsonschema:"change the last commit, which must not have been pushed"`
-	Force   bool     `json:"force,omitempty" jsonschema:"push also what is not ahead of the remote, unless somebody has pushed meanwhile"`
+	Force   bool     `json:"force,omitempty" jsonschema:"push even if the remote has other commits, unless someone has pushed meanwhile"`
 }
 
 // git stands for bash, so that git commands are judged, sandboxed and shown in one way. Protected are globs of
@@ -167,7 +167,7 @@ func (g gitLine) push(ctx context.Context) (bashArgs, error) {
 		return bashArgs{}, errors.New("the current branch is not known; give its name")
 	}
 	if !plainBranch(name) {
-		return bashArgs{}, fmt.Errorf("%q is no plain name of a branch", name)
+		return bashArgs{}, fmt.Errorf("%q is not a plain name of a branch", name)
 	}
 	if g.isProtected(name) {
 		return bashArgs{}, fmt.Errorf("%s is protected: push another branch, so that people can review it", name)

@@ -165,7 +165,7 @@ func (m *message) fill(in requestArgs) error {
 // checkHeader refuses headers that would turn this request into another.
 func checkHeader(name, value string) error {
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~") != "" {
-		return fmt.Errorf("header %q is no name of a header", name)
+		return fmt.Errorf("header %q is not a valid name", name)
 	}
 	switch canonical := http.CanonicalHeaderKey(name); canonical {
 	case "Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", "Keep-Alive", "Accept-Encoding", "Expect":
@@ -362,7 +362,7 @@ func (a answered) save(ctx context.Context, c *tool.Call, d draft, values secret
 	}
 	err := c.Env.Files.Change(ctx, tool.Change{Path: d.path, Data: data, IfDigest: cond, Exact: true})
 	if errors.Is(err, tool.ErrChanged) {
-		return tool.File{}, fmt.Errorf("%s has come to be another file meanwhile", Shown(c, d.path))
+		return tool.File{}, fmt.Errorf("%s was replaced by another file meanwhile", Shown(c, d.path))
 	}
 	if err != nil {
 		return tool.File{}, err

@@ -32,8 +32,8 @@ type jobsArgs struct {
 	ID      string   `json:"id,omitempty" jsonschema:"the job; may be left out where only one runs"`
 	Input   *string  `json:"input,omitempty" jsonschema:"for feed: text, sent as it is"`
 	Keys    []string `json:"keys,omitempty" jsonschema:"for feed: keys to press then: enter, tab, esc, up, pgdn, ctrl-c, f1 and the like"`
-	Pattern string   `json:"pattern,omitempty" jsonschema:"for wait and feed: come back when new output matches this regular expression"`
-	Seconds int      `json:"seconds,omitempty" jsonschema:"for wait and feed: come back after so long; 60 and 3 if not given, at most 600"`
+	Pattern string   `json:"pattern,omitempty" jsonschema:"for wait and feed: return when new output matches this regular expression"`
+	Seconds int      `json:"seconds,omitempty" jsonschema:"for wait and feed: return after so many seconds; 60 and 3 if not given, at most 600"`
 }
 
 func jobs(sh *Shell) tool.Tool {

@@ -353,7 +353,7 @@ func TestHTTPRequest(t *testing.T) {
 			map[string]any{"method": "GET", "url": at, "headers": map[string]string{"a": "b\r\nc: d"}},
 			[]string{"error: header a has a line end"},
 		},
-		{"no name", map[string]any{"method": "GET", "url": at, "headers": map[string]string{"a b": "c"}}, []string{"is no name"}},
+		{"no name", map[string]any{"method": "GET", "url": at, "headers": map[string]string{"a b": "c"}}, []string{"is not a valid name"}},
 		{
 			"proxy",
 			map[string]any{"method": "GET", "url": at, "headers": map[string]string{"proxy-authorization": "c"}},

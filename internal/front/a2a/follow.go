@@ -36,7 +36,7 @@ type follower struct {
 	yield   func(sdk.Event, error) bool
 	fold    transcript.Fold
 	seq     uint64 // of the last event that was reported
-	left    bool   // the client has gone
+	left    bool   // the client disconnected
 }
 
 // watch yields changes until the task rests, or until no process drives it here any more. It reports whether the

@@ -11,7 +11,7 @@ func (c *command) team() *cobra.Command {
 	var assign string
 	cmd := &cobra.Command{
 		Use:   "team [ID]",
-		Short: "Show the team of a session: members, what each does, costs and waits for, and the tasks",
+		Short: "Show the team of a session: its members with their work, cost and open questions, and its tasks",
 		Long: "Without an ID, inspan shows the last session of this folder.\n" +
 			"Speak to a member with 'inspan send' and its session, pause it with --cancel there.",
 		Example: "  inspan agents team last\n  inspan agents team --assign 3=scout last",

@@ -16,7 +16,7 @@ import (
 )
 
 // BenchmarkInit reports the work of all packages before main, in bytes and milliseconds, because the runtime traces
-// it. docs/BENCHMARKS.md has the budget of a start.
+// it. docs/BENCHMARKS.md has the time of a start.
 func BenchmarkInit(b *testing.B) {
 	bin := testkit.Command(b)
 	bytesOfAll, clockOfAll, packages := 0, 0.0, 0

@@ -146,7 +146,7 @@ func (c *command) change(cmd *cobra.Command, cwd string, project bool, changes .
 	}
 	for _, change := range changes {
 		if config.Secret(strings.Join(change.Values, " ")) {
-			return misused("%s: the value looks like a secret, and settings hold none; "+
+			return misused("%s: the value looks like a secret, which does not belong in settings; "+
 				"'inspan setup' stores a key, key_env names a variable", change.Key)
 		}
 	}

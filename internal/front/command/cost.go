@@ -23,8 +23,8 @@ func (c *command) cost() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cost",
 		Short: "Show the cost of sessions, or their cost with other models",
-		Long: "Costs are grouped by session, day (UTC), model, tool or agent. By tool, what carried the description or a result of a\n" +
-			"tool counts towards it, as in 'inspan spend', which explains costs further.\n\n" +
+		Long: "Costs are grouped by session, day (UTC), model, tool or agent. By tool, the tokens of a tool's description and of its\n" +
+			"results count towards it, as in 'inspan spend', which explains costs further.\n\n" +
 			"--counterfactual routes recorded sessions again: with the router of your settings, or with a hybrid that uses a\n" +
 			"local model first and a cloud model for hard tasks (--local, --cloud). Each strategy gets the recorded tokens at the\n" +
 			"prices of that day. A prompt counts as cached if the same model would have answered within the last five minutes.",

@@ -48,8 +48,8 @@ func (c *command) doctorNotify() *cobra.Command {
 	return &cobra.Command{
 		Use:   "notify",
 		Short: "Send a test notification to each place of the settings",
-		Long: "inspan calls you as the table notify of the settings says: on the desktop, by the bell, by a webhook or by ntfy.\n" +
-			"The test ignores quiet hours. A place has taken the notification; whether you see it is up to your desktop and phone.",
+		Long: "The table notify of the settings names the places: the desktop, the bell, a webhook or ntfy.\n" +
+			"The test ignores quiet hours. inspan reports which places accepted it; your desktop and phone decide whether to show it.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out, terminal := cmd.OutOrStdout(), io.Writer(nil)

@@ -80,7 +80,7 @@ func serversOf(ctx context.Context, s store.Store, file string) []setup.Finding 
 	leads, owner := setup.Finding{Check: "servers", State: setup.Good}, setup.Finding{Check: "owner", State: setup.Good}
 	switch {
 	case of.Leader == "":
-		leads.Found = "none has used this store yet; the first 'inspan serve' leads"
+		leads.Found = "no server has used this store yet; the first 'inspan serve' leads"
 	case (&server.Remote{URL: of.Leader, Patience: 3 * time.Second}).Alive(ctx):
 		leads.Found = of.Leader + " leads, and can be reached from here"
 	default:

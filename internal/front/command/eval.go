@@ -45,7 +45,7 @@ func (c *command) evalValidate() *cobra.Command {
 		Use:   "validate SUITE",
 		Short: "Check a suite, and print its digest",
 		Long: "A SUITE is a folder of tasks, one task, a folder of .txt files, or a .jsonl file. docs/EVALUATION.md describes the formats.\n" +
-			"With --pin inspan writes the digest into suite.toml. A suite that changes afterwards is refused.",
+			"With --pin, inspan writes the digest into suite.toml, and refuses the suite if it changes afterwards.",
 		Args: exactly(1, 1, "a SUITE"),
 		RunE: c.evaluated(&e, func(_ *cobra.Command, args []string) error {
 			if e.Pin {
@@ -109,7 +109,7 @@ func (c *command) evalRun() *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringVar(&e.Config, "config", "", "settings `file` of the trials, or a folder with it, AGENTS.md, skills and more (default: your own settings file)")
 	fl.StringVar(&e.With, "proposal", "", "`proposal` of 'inspan eval learn' whose change all trials have: in a file of their workspaces, or in their settings")
-	fl.StringVar(&e.Without, "without", "", "`proposal` whose file or settings all trials have as they are without the change, to compare")
+	fl.StringVar(&e.Without, "without", "", "run all trials without the change of this `proposal`, as the base of a comparison")
 	fl.StringVar(&e.Model, "model", "", "model as `provider/model` (default: as the settings have it)")
 	fl.StringVar(&e.Split, "split", "", "`split` to try: train, dev or held-out (default: all that is not held out)")
 	addEvalTrials(cmd, &e)

@@ -203,7 +203,7 @@ func (c *command) evalPower() *cobra.Command {
 		Use:   "power",
 		Short: "Show which difference a comparison would find, before you pay for it",
 		Long: "Differences are shares of the tasks: 0.08 is 8 points. --disagree is how often one trial of each configuration ends\n" +
-			"differently on a task. The difference may be in all tasks alike, in half or in a fifth of them: inspan states the worst. With --pilot inspan takes it from a run that has tried each task several times.",
+			"differently on a task. The difference may be in all tasks alike, in half or in a fifth of them: inspan states the worst.\nWith --pilot, inspan takes --disagree from a run that has tried each task several times.",
 		Example: "  inspan eval power --tasks 89\n  inspan eval power --tasks 89 --tries 5 --effect 0.08\n" +
 			"  inspan eval power --tries 3 --pilot baseline",
 		Args: exactly(0, 0, "no arguments"),
@@ -220,7 +220,7 @@ func (c *command) evalPower() *cobra.Command {
 	rateFlag(fl, &d.Disagree, "disagree", 0.2, "`share` of the tasks on which one trial of each ends differently")
 	numberFlag(fl, &d.Spread, "spread", 0, 0, 1, "standard `deviation` of the difference between tasks")
 	rateFlag(fl, &d.Alpha, "alpha", 0.05, "`rate` at which equal configurations may be called different")
-	rateFlag(fl, power, "power", 0.8, "`rate` at which the difference is to be found")
+	rateFlag(fl, power, "power", 0.8, "`share` of comparisons that should find the difference")
 	numberFlag(fl, &ask.Effect, "effect", 0, -1, 1, "`difference` to find; inspan says how often and with how many tasks")
 	looksFlag(cmd, &d.Looks)
 	fl.StringVar(&pilot, "pilot", "", "`run` to take --disagree from")
@@ -237,7 +237,7 @@ func (c *command) evalExport() *cobra.Command {
 		Long: "harbor: the folder of a job, with result.json, trajectory.json and reward.txt of each trial.\n" +
 			"jsonl: a line for each trial, with its run.\n" +
 			"swe-bench: predictions, one for each task: the patch of its first try that did not break.\n\n" +
-			"To export held-out tasks is a look at them, which counts in the ledger of 'inspan eval learn'.",
+			"Exporting held-out tasks counts as a look at them, in the ledger of 'inspan eval learn'.",
 		Example: "  inspan eval export last --as swe-bench --out predictions.jsonl\n  inspan eval export last --as harbor --out jobs/mine",
 		Args:    exactly(1, 1, "a RUN"),
 	}

@@ -129,7 +129,7 @@ func (c *command) untied(use, short, long string, do learned) *cobra.Command {
 		ask.Unchecked = unchecked
 		return do(ctx, ask, args)
 	})
-	cmd.Flags().BoolVar(&unchecked, "unchecked", false, "take runs that don't show that they differ in this change alone; the ledger says so")
+	cmd.Flags().BoolVar(&unchecked, "unchecked", false, "accept runs that may differ in more than this change; the ledger records that")
 	return cmd
 }
 

@@ -82,7 +82,7 @@ func (c *command) learnNight() *cobra.Command {
 	fl.StringVar(&cwd, "cwd", ".", "`folder` of the workspace")
 	fl.StringVar(&n.file, "file", "AGENTS.md", "`file` of this workspace that proposals change")
 	fl.BoolVar(&n.keepGood, "keep", false, "give promoted changes to a share of the sessions, and keep those that do no harm there")
-	fl.StringVar(&cron, "every", "", "add a schedule with these `times`, such as \"0 2 * * *\", in place of learning now")
+	fl.StringVar(&cron, "every", "", "add a schedule with these `times`, such as \"0 2 * * *\", instead of learning now")
 	fl.Var((*dollars)(&n.Budget), "budget", "maximum cost of the night in US `dollars`")
 	fl.StringVar(&n.Config, "config", "", "settings `file` of the trials, or a folder with it, AGENTS.md, skills and more (default: your own settings file)")
 	fl.StringVar(&n.Model, "model", "", "model of the trials and of the proposal as `provider/model` (default: as the settings have it)")
@@ -99,7 +99,7 @@ func (c *command) learnReport() *cobra.Command {
 	var n nightly
 	cmd := &cobra.Command{
 		Use:   "report",
-		Short: "Print what the last night of learning has tried, kept and thrown away",
+		Short: "Print the page of the last night: the changes that were tried, kept and thrown away",
 		Args:  exactly(0, 0, "no arguments"),
 	}
 	cmd.RunE = c.evaluated(&n.evaluation, func(cmd *cobra.Command, _ []string) error {

@@ -50,10 +50,10 @@ func (c *command) goal() *cobra.Command {
 	fl.StringVar(&check, "check", "", "`command` whose exit code 0 means that the goal is reached")
 	fl.StringVar(&until, "until", "", "`time` at which it ends at the latest, such as 18:00, 6h or 2026-12-24T08:00:00Z")
 	fl.StringArrayVar(&seal, "seal", nil,
-		"`file` that the check rests on: if it changes, the check does not count; repeatable, or none (default: files that the command names)")
+		"`file` that the check depends on: if it changes, the check does not count; repeatable, or none (default: files that the command names)")
 	fl.StringVar(&rubric, "rubric", "", "`text` by which a fresh agent judges the result, in addition to the command")
 	fl.IntVar(&rounds, "rounds", 30, "most `rounds`")
-	fl.IntVar(&patience, "patience", 4, "`rounds` in which nothing may get better")
+	fl.IntVar(&patience, "patience", 4, "end after this many `rounds` without improvement")
 	return cmd
 }
 

@@ -23,7 +23,7 @@ func (c *command) imports() *cobra.Command {
 		Short: "Import settings of Claude Code, Codex, opencode, Gemini CLI, Cursor or Copilot",
 		Long: "inspan shows files of other agents in your home and in this folder, and what happens to them: used in place, translated, or\n" +
 			"ignored, and why. It changes nothing unless you pass --write. Then it writes the translations: settings and MCP\n" +
-			"servers to your settings file, prompts to your commands. What your settings say already stays. No secret is\n" +
+			"servers to your settings file, prompts to your commands. It never overwrites your settings. No secret is\n" +
 			"written: a server names a variable instead. The servers of a folder stay its own.\n\n" +
 			"An AGENT is one of " + strings.Join(setup.Agents(), ", ") + "; without one, inspan looks at all.",
 		Example: "  inspan import\n  inspan import claude --write",

@@ -25,8 +25,8 @@ func (c *command) models() *cobra.Command {
 		Use:   "models [PROVIDER]",
 		Short: "List providers, their state and their models",
 		Long: "inspan lists the providers, which of them are ready, the models of local servers, and the default model.\n" +
-			"With a PROVIDER, it lists the models that the provider reports. What a server has refused in a model's requests is\n" +
-			"listed with its day: inspan leaves it out for a month.\n\n" +
+			"With a PROVIDER, it lists the models that the provider reports. If a server has refused a part of a model's requests,\n" +
+			"inspan lists that with the day, and leaves the part out for a month.\n\n" +
 			"Models are named provider/model, such as anthropic/claude-sonnet-5-5 or ollama/qwen3-coder. You can add any server\n" +
 			"that speaks the OpenAI Chat Completions API in the settings, with kind = \"openai\" and a base_url.",
 		Args: exactly(0, 1, "at most one PROVIDER"),
@@ -68,7 +68,7 @@ func (c *command) modelsPrices() *cobra.Command {
 		Use:   "prices",
 		Short: "List the prices of models, or use another price book",
 		Long: "inspan lists the models of its price book with their windows and prices in US dollars per million tokens, and the day on\n" +
-			"which each vendor's were checked. With --from, a FILE of the same form takes the place of the built-in book, until you\n" +
+			"which each vendor's were checked. With --from, a FILE of the same form replaces the built-in book, until you\n" +
 			"remove prices.toml from the folder of your settings. The form is that of internal/models/catalog/prices.toml in the source.\n" +
 			"To set your own price for one model, use the setting providers.NAME.models.ID.price.",
 		Args: exactly(0, 0, "no arguments"),
@@ -95,7 +95,7 @@ func (c *command) modelsPrices() *cobra.Command {
 			return printPrices(out, catalog.BuiltIn(), "built in")
 		},
 	}
-	cmd.Flags().StringVar(&from, "from", "", "`file` of prices that takes the place of the built-in ones")
+	cmd.Flags().StringVar(&from, "from", "", "`file` of prices that replaces the built-in ones")
 	return cmd
 }
 

@@ -22,7 +22,7 @@ type remoteFlags struct {
 }
 
 func (f *remoteFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.url, "remote", "", "`URL` of an 'inspan serve' whose sessions are meant, with the token in INSPAN_REMOTE_TOKEN")
+	cmd.Flags().StringVar(&f.url, "remote", "", "use the sessions of the 'inspan serve' at this `URL`, with the token in INSPAN_REMOTE_TOKEN")
 	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "with --remote: `file` with the token")
 }
 

@@ -26,7 +26,7 @@ func TestRemoteInterrupted(t *testing.T) {
 			t.Parallel()
 			asked := make(chan bool, 1)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body) // else no one notices that the client has gone
+				_, _ = io.Copy(io.Discard, r.Body) // else no one notices that the client disconnected
 				if r.Method != method {
 					w.WriteHeader(http.StatusCreated)
 					fmt.Fprint(w, `{"id":"task_1"}`)

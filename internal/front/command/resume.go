@@ -16,7 +16,7 @@ func (c *command) resume() *cobra.Command {
 			"Without a new task, inspan opens the session on a terminal; elsewhere, or with --output, an unfinished run continues.\n" +
 			"With - the task comes from standard input, and inspan adds piped text to a task that you give.\n" +
 			"Mode and limits stay the same unless you set flags.\n" +
-			"A session of 'inspan ask-corpus' keeps its sources, and prints a verified answer as that does.\n\n" + exitPointer,
+			"A session of 'inspan ask-corpus' keeps its sources, and inspan verifies its answer.\n\n" + exitPointer,
 		Example: "  inspan resume\n  inspan resume last \"now update the changelog\"\n  inspan resume --max-cost 5 20261121-1403",
 		Args:    exactly(0, 2, "at most an ID and a TASK"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.goOn(cmd, &f, args) },

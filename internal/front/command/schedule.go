@@ -71,7 +71,7 @@ func (c *command) scheduleAdd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   `add "CRON" [INPUT=VALUE ...]`,
 		Short: "Add a schedule: a task or workflow, and a time or an event",
-		Long: "CRON has five fields: minute, hour, day of the month, month, day of the week. With --on there is none.\n" +
+		Long: "CRON has five fields: minute, hour, day of the month, month, day of the week. With --on, leave it out.\n" +
 			"Runs are sessions like any other: questions wait on the board, and 'inspan attach' shows them.\n" +
 			"A process must watch the schedules: 'inspan schedule install' sets up a timer; 'inspan serve' and 'inspan web' watch too.\n" +
 			"The run has the flags that you give here, such as --mode and --max-cost.\n\n" +
@@ -97,7 +97,7 @@ func (c *command) scheduleAdd() *cobra.Command {
 	fl.StringVar(&f.one.ID, "name", "", "`name` of the schedule (default: made from the workflow)")
 	fl.StringVar(&f.workflow, "workflow", "", "`name` or file of the workflow to run")
 	fl.StringVar(&f.task, "task", "", "`text` of the task to run")
-	fl.StringVar(&f.on, "on", "", "`event` in place of times: webhook, github:EVENT,... or file:GLOB")
+	fl.StringVar(&f.on, "on", "", "`event` instead of times: webhook, github:EVENT,... or file:GLOB")
 	fl.StringArrayVar(&f.maps, "map", nil, "`INPUT=FIELD`: the input gets this field of the event, such as issue.number; repeatable")
 	fl.StringVar(&f.one.Zone, "zone", "", "time `zone` of the times, such as Europe/Berlin (default: that of the machine)")
 	fl.DurationVar(&f.one.Jitter, "jitter", 0, "start up to so much `time` later, each schedule by its own amount")

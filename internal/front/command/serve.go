@@ -89,8 +89,8 @@ func (c *command) server() *cobra.Command {
 	fl.StringVar(&s.GitHub.API, "github-api", "", "`URL` of the API of your GitHub Enterprise Server (default: https://api.github.com)")
 	fl.StringVar(&s.OIDC.Issuer, "oidc-issuer", "", "`URL` of an OpenID Connect provider whose tokens identities can have (default: none)")
 	fl.StringVar(&s.OIDC.Audience, "oidc-audience", "", "`audience` that tokens of --oidc-issuer must be for")
-	fl.StringVar(&f.contract, "contract", "", "`file` with the rules that every task gets, in place of inspan's own")
-	fl.StringVar(&f.keep, "keep", f.keep, "`which` workspaces stay when their task has ended: never, failed or always")
+	fl.StringVar(&f.contract, "contract", "", "`file` with the rules that every task gets, instead of inspan's own")
+	fl.StringVar(&f.keep, "keep", f.keep, "`when` to keep the workspace of an ended task: never, failed or always")
 	fl.Int64Var(&f.disk, "disk", f.disk, "`MiB` that must stay free; with less, tasks pause and none starts")
 	fl.BoolVar(&s.SkipMissed, "skip-missed", false,
 		"leave out runs of schedules that were due while the server was down (default: it makes up the last one of each)")

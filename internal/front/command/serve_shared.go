@@ -44,7 +44,7 @@ func (c *command) sharing(ctx context.Context, f *serverFlags, a *app.App) (s sh
 	}
 	s.engine, err = c.shared.Connect(ctx, f.engine, s.store)
 	if err == nil && s.engine == nil && f.only != "" {
-		err = misused("--only needs a store in PostgreSQL or --engine: the leading server of a folder does all")
+		err = misused("--only needs a store in PostgreSQL or --engine: with a folder, the leading server does everything")
 	}
 	if err != nil {
 		return s, errors.Join(err, s.close())

@@ -21,7 +21,7 @@ func (c *command) moving(name, short, way string, away bool, examples string) *c
 	cmd := &cobra.Command{
 		Use: name + " ID", Short: short, Example: examples,
 		Long: "The session moves byte for byte, with its subagents and blobs, and can't be driven meanwhile. inspan reads it again on the other\n" +
-			"side and compares. Only then it removes the session where it was. A move that was cut off can be repeated.\n\n" +
+			"side and compares. Only then does it remove the session from its old place. A move that was cut off can be repeated.\n\n" +
 			"A store is a folder of sessions or, in the build with drivers, a database: see docs/SERVER.md.",
 		Args: exactly(1, 1, "an ID"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {

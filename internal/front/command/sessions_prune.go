@@ -26,7 +26,7 @@ func (c *command) sessionsPrune() *cobra.Command {
 			"Of a store that machines share (--store) it deletes sessions only.\n\n" +
 			"It keeps sessions that are open, that wait for an answer, that are pinned ('inspan sessions pin') or damaged.",
 		Example: "  inspan sessions prune --days 90         # list those older than 90 days\n" +
-			"  inspan sessions prune --days 90 --yes   # delete it",
+			"  inspan sessions prune --days 90 --yes   # delete them",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, _ []string) error {
 			if where != "" {

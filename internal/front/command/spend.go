@@ -19,9 +19,9 @@ func (c *command) spend() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "spend [ID]",
 		Short: "Show the cause of each token and dollar of the bills",
-		Long: "Every token falls to a cause: a part of the prompt, a result that was sent again, a lost cache, a reply.\n" +
+		Long: "Every token has a cause: a part of the prompt, a result that was sent again, a lost cache, a reply.\n" +
 			"The rows add up to the bills. Vendors count whole prompts; the shares of their parts are estimates.\n\n" +
-			"With an ID, subagents are causes with all that they cost. Without one, every session is explained by itself.\n" +
+			"With an ID, each subagent is one cause with its whole cost. Without one, every session is explained separately.\n" +
 			"FRESH tokens were not read from a cache or written to one. Days are in UTC.",
 		Example: "  inspan spend last\n  inspan spend --since 2026-11-01 --by tool",
 		Args:    exactly(0, 1, "at most one ID"),

@@ -24,8 +24,8 @@ func (c *command) stats() *cobra.Command {
 		Use:   "stats",
 		Short: "Show how long requests and calls took, and how many failed",
 		Long: "inspan reads the logs of all sessions, old ones and those of agents too. A percentile is the time that so many in a hundred\n" +
-			"did not exceed. FIRST is the median time to the first of a reply. By error, each kind of failure is a row, by day (UTC)\n" +
-			"requests and calls are.",
+			"did not exceed. FIRST is the median time to the first part of a reply. --by error has a row for each kind of failure,\n" +
+			"--by day (UTC) one for requests and one for calls.",
 		Example: "  inspan stats\n  inspan stats --by error --since 2026-11-01",
 		Args:    exactly(0, 0, "no arguments"),
 		RunE: c.withApp(func(cmd *cobra.Command, a *app.App, _ []string) error {

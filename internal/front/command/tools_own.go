@@ -142,7 +142,7 @@ func (o ownTools) promote(ctx context.Context, name, session string, user bool) 
 	if err := o.App.Extensions.Promote(ctx, p); err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Out, "Kept %s for new runs. After any change of its files it is not a tool until you approve it again.\n", p.Name)
+	fmt.Fprintf(o.Out, "Kept %s for new runs. If its files change, it stays off until you approve it again.\n", p.Name)
 	return nil
 }
 
@@ -301,7 +301,7 @@ func idleTool(p equipment.Promoted, u ownUse, now time.Time) string {
 
 func stateOf(p equipment.Promoted) string {
 	if p.Changed {
-		return "changed, so it is not a tool: inspan tools promote " + p.Name + flagOf(p)
+		return "changed, so it is off: inspan tools promote " + p.Name + flagOf(p)
 	}
 	return "ready"
 }

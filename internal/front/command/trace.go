@@ -28,8 +28,8 @@ func (c *command) traceShow() *cobra.Command {
 		Use:   "show [ID]",
 		Short: "Draw requests, calls and waits of a session on a time line",
 		Long: "Every run has a time line of its own. Agents of a session are drawn where they worked for it.\n" +
-			"Of a request to a model the light part is the time to the first of its reply. Dots are waits: for a person, or before\n" +
-			"a request is sent again.",
+			"The light part of a request to a model is the time to the first part of the reply. Dots are waits for a person or\n" +
+			"before a retry.",
 		Example: "  inspan trace show\n  inspan trace show --json last | jq '.spans[] | select(.kind == \"call\")'",
 		Args:    exactly(0, 1, "at most one ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -58,7 +58,7 @@ func (c *command) traceExport() *cobra.Command {
 		Use:   "export [ID]",
 		Short: "Export the trace of a session to a receiver of OpenTelemetry",
 		Long: "The spans of the session and of its agents have the names of the semantic conventions for generative AI, and\n" +
-			"hold nothing that was said or done unless you say --content.\n" +
+			"have no content unless you add --content.\n" +
 			"Without --to inspan prints them, a request (OTLP in JSON) on each line. A session that is exported again has the same\n" +
 			"ids. Requests have the headers of OTEL_EXPORTER_OTLP_HEADERS, and the attributes of OTEL_RESOURCE_ATTRIBUTES.",
 		Example: "  inspan trace export last --to http://127.0.0.1:4318\n" +

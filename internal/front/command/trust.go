@@ -18,7 +18,7 @@ func (c *command) trust() *cobra.Command {
 		Short: "Review and trust the content of a folder that could run programs",
 		Long: "inspan shows everything that could start a program or change its behaviour: settings, hooks, tools, skills with scripts,\n" +
 			"MCP servers. All of it is inert until you trust its exact content. After any change, inspan asks again.\n" +
-			"Only scripts of skills run all the same, as commands that you approve or that the sandbox holds.\n" +
+			"Scripts of skills can still run, as commands that you approve or in the sandbox.\n" +
 			"Trust in a folder does not extend to the folders in it.\n\n" +
 			"Agents get the team's memory (.inspan/memory) as unverified until you trust it, file by file. New sessions use the new state.\n" +
 			"The memory is not part of the checksum, because it runs nothing and changes as agents work. The same holds for files of\n" +

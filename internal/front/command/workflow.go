@@ -80,7 +80,7 @@ func (c *command) workflowRun() *cobra.Command {
 		Use:   "run NAME|FILE [INPUT=VALUE ...]",
 		Short: "Run a workflow in this folder",
 		Long: "Each step is stored with its result. After a crash, an interrupt or a limit, 'inspan workflow resume' continues:\n" +
-			"finished steps don't run again. Words without = are the one missing input.\n" +
+			"finished steps don't run again. Words without = fill the one input that is missing.\n" +
 			"Without a terminal the run stops where a person must decide, and continues after the decision: see 'inspan send --help'.\n\n" +
 			exitPointer,
 		Example: "  inspan workflow run piv \"add a --verbose flag\"\n" +

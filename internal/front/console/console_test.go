@@ -311,7 +311,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, row := range console.Codes() {
-		if line := fmt.Sprintf("| %s | %s", row[0], row[1]); !strings.Contains(string(doc), line) {
+		if line := fmt.Sprintf("\n- %s %s", row[0], row[1]); !strings.Contains(string(doc), line) {
 			t.Errorf("docs/OUTPUT.md lacks %q", line)
 		}
 	}

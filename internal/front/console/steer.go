@@ -37,7 +37,7 @@ func (w *attached) onLine(ctx context.Context, line string, ok bool) bool {
 		w.say(ctx, held)
 	case late:
 		w.late, w.held = false, line
-		fmt.Fprintf(w.console.Err, "  (not sent: %q, as the question is answered already; press Enter to tell it the model)\n", words.OneLine(line, 60))
+		fmt.Fprintf(w.console.Err, "  (not sent: %q, as the question is answered already; press Enter to send it to the model)\n", words.OneLine(line, 60))
 	default:
 		w.held = ""
 		w.say(ctx, line)
@@ -142,7 +142,7 @@ func (w *attached) onSignal(ctx context.Context, sig os.Signal) bool {
 func (w *attached) interrupt(ctx context.Context) {
 	w.startLine()
 	if !w.session.Status().Active {
-		fmt.Fprintln(w.console.Err, "· nothing runs that could be interrupted")
+		fmt.Fprintln(w.console.Err, "· no run to interrupt")
 		return
 	}
 	w.cancel = true

@@ -162,7 +162,7 @@ func TestAnsweredElsewhereMeanwhile(t *testing.T) {
 	d.types("/help")
 	d.shows("/interrupt ", "/close ", "/help ")
 	d.types("/interrupt")
-	d.shows("nothing runs that could be interrupted")
+	d.shows("no run to interrupt")
 	d.never("told the model")
 	d.types("")
 	d.shows("· told the model: use the other one")

@@ -39,7 +39,7 @@ func (r *tenant) offerSkills() {
 		names = append(names, s.Name)
 		r.sdk.AddPrompt(&sdk.Prompt{
 			Name: s.Name, Description: words.OneLine(s.Description, 1000),
-			Arguments: []*sdk.PromptArgument{{Name: "args", Description: words.OneLine(cmp.Or(s.Hint, "what it is to work on"), 200)}},
+			Arguments: []*sdk.PromptArgument{{Name: "args", Description: words.OneLine(cmp.Or(s.Hint, "its subject"), 200)}},
 		}, r.prompt)
 	}
 	r.sdk.RemovePrompts(slices.DeleteFunc(r.prompts, func(name string) bool { return slices.Contains(names, name) })...)

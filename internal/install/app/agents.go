@@ -100,7 +100,7 @@ func (b *build) corpus(role skill.Role, small string, only []event.Source, held 
 func (b *build) asked(name string, held func(llm.Model) llm.Model) func(context.Context) (llm.Model, error) {
 	return func(ctx context.Context) (llm.Model, error) {
 		if b.o.Replay != "" {
-			return nil, errors.New("pieces can't be asked about in a run that is replayed")
+			return nil, errors.New("a replayed run can't ask about pieces")
 		}
 		m, err := b.Providers.WithinBudget(ctx, name)
 		if err != nil {

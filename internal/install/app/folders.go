@@ -72,7 +72,7 @@ func (a *App) Folder(path string) (string, error) {
 			"throwaway machine", dir)
 	}
 	if at := a.Permission.Places("").Of(dir); at.Guard == places.Secret || at.Guard == places.Frozen {
-		return "", fmt.Errorf("%s can't be opened to a session: it %s", dir, at.Why)
+		return "", fmt.Errorf("a session can't use %s: it %s", dir, at.Why)
 	}
 	return dir, nil
 }

@@ -116,7 +116,7 @@ func TestFoldersOfASession(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"/": "can't be opened as a whole", "/tmp": "can't be opened as a whole", at("none"): "does not exist", at("ws") + "/../link/../one": "",
-		a.StateDir: "can't be opened", "/etc/passwd": "is not a folder",
+		a.StateDir: "a session can't use", "/etc/passwd": "is not a folder",
 	} {
 		if _, err := a.Folder(path); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v", path, err)

@@ -203,13 +203,13 @@ func (i *insisting) At(_ context.Context, p tool.Point) (tool.Outcome, error) {
 	case p.Moment == tool.AfterCall && p.Call.Name == corpus.ProgramTool && p.Failed == "":
 		i.ran, i.given = true, i.given || corpus.Sets(*p.Result)
 	case p.Moment == tool.RunStop && i.programs && !i.given && p.Rounds <= 1:
-		return tool.Outcome{By: "the one who asks", Text: "Only a value that a program sets with answer(value) is an answer. Set it now; " +
+		return tool.Outcome{By: "the asker", Text: "Only a value that a program sets with answer(value) is an answer. Set it now; " +
 			"if the text does not answer the question, answer(null)."}, nil
 	case p.Moment == tool.RunStop && !i.given && p.Rounds <= 1:
-		return tool.Outcome{By: "the one who asks", Text: "Only a call of " + corpus.AnswerTool + " that succeeds is an answer. Make it now; " +
+		return tool.Outcome{By: "the asker", Text: "Only a call of " + corpus.AnswerTool + " that succeeds is an answer. Make it now; " +
 			"if the corpus does not answer the question, set nothing."}, nil
 	case p.Moment == tool.RunStop && len(i.lacks) > 0 && p.Rounds == 0:
-		return tool.Outcome{By: "the one who asks", Text: fmt.Sprintf("Your answer is not verified: no quote has %q. Call %s again with the passages "+
+		return tool.Outcome{By: "the asker", Text: fmt.Sprintf("Your answer is not verified: no quote has %q. Call %s again with the passages "+
 			"that have it, or say only what they show.", i.lacks, corpus.AnswerTool)}, nil
 	}
 	return tool.Outcome{}, nil

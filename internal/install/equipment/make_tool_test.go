@@ -519,7 +519,7 @@ func TestScripts(t *testing.T) {
 		t.Errorf("changed: %+v, %v", again.Trials, err)
 	}
 	script["code"] = "return (await tools.bash({command: 'id'})).text"
-	if p, told := h.make(script); p != nil || !strings.Contains(told, "a test can call no tool") {
+	if p, told := h.make(script); p != nil || !strings.Contains(told, "a test can't call tools") {
 		t.Errorf("a test that calls a tool: %v, %s", p, told)
 	}
 	calls := []map[string]any{{"tool": "bash", "brings": "uid=0"}, {"tool": "read_file", "brings": "x"}, {"tool": "bash", "brings": "uid=1"}}
@@ -532,7 +532,7 @@ func TestScripts(t *testing.T) {
 		}
 	}
 	script["tests"] = []map[string]any{{"args": map[string]any{}, "expect": "uid=0uid=1", "calls": calls[:2]}}
-	if p, told := h.make(script); p != nil || !strings.Contains(told, "don't say what this one of bash brings") {
+	if p, told := h.make(script); p != nil || !strings.Contains(told, "have no result for this call of bash") {
 		t.Errorf("a call that the test says nothing of: %v, %s", p, told)
 	}
 }

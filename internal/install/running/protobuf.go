@@ -174,7 +174,7 @@ func (f protoField) value(v any) ([]byte, error) {
 	}
 	message, is := v.(map[string]any)
 	if !is {
-		return nil, fmt.Errorf("%T is no message", v)
+		return nil, fmt.Errorf("%T is not a message", v)
 	}
 	return protoAppend(nil, f.of(), message)
 }

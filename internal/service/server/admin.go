@@ -63,7 +63,7 @@ func (c *call) tenantOf(in struct {
 		return bounds{}, Missing("tenant", in.ID)
 	}
 	if c.who.confined() {
-		return bounds{}, Forbidden("your identity is confined, and the usage of a tenant is that of all its agents")
+		return bounds{}, Forbidden("your identity is confined to some agents, so it can't read the usage of the whole tenant")
 	}
 	out := bounds{Tenant: c.book.tenant(in.ID), Held: c.quota.held(in.ID)}
 	c.book.mu.Lock()
@@ -88,7 +88,7 @@ type newIdentity struct {
 	Role    Role      `json:"role" jsonschema:"worker, viewer, operator or admin"`
 	Expires time.Time `json:"expires,omitzero"`
 
-	Claims map[string]string `json:"claims,omitempty" jsonschema:"let in tokens of the identity provider with these claims, in place of one of its own"`
+	Claims map[string]string `json:"claims,omitempty" jsonschema:"admit tokens of the identity provider with these claims, instead of a token of its own"`
 
 	Agents       []string `json:"agents,omitempty" jsonschema:"ids of Managed Agents agents: a viewer or operator has only their sessions"`
 	Environments []string `json:"environments,omitempty" jsonschema:"ids of self-hosted environments: a worker has only their work"`

@@ -30,11 +30,11 @@ type Approval struct {
 	Options []string `json:"options,omitempty" jsonschema:"suggested answers"`
 	// Arguments are those of the whole call, as it will run.
 	Arguments json.RawMessage `json:"arguments"`
-	Effects   []string        `json:"effects" jsonschema:"what the call would do"`
-	Preview   string          `json:"preview,omitempty" jsonschema:"what would change, as a diff"`
+	Effects   []string        `json:"effects" jsonschema:"effects of the call"`
+	Preview   string          `json:"preview,omitempty" jsonschema:"the change, as a diff"`
 	For       []string        `json:"for" jsonschema:"possible scopes of an approval"`
 	Choices   []string        `json:"choices,omitempty" jsonschema:"the same as sentences that say what each allows"`
-	Rules     []string        `json:"rules,omitempty" jsonschema:"what an approval for the session allows from then on"`
+	Rules     []string        `json:"rules,omitempty" jsonschema:"rules that an approval for the session adds"`
 	Until     time.Time       `json:"until,omitzero" jsonschema:"when it is denied without an answer"`
 	// With are the other questions of a set, see [inspan.Sets].
 	With []uint64 `json:"with,omitempty" jsonschema:"seqs of the other questions that the program asks together with this one; a decision can be for them also"`

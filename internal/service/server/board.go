@@ -27,7 +27,7 @@ type boardRow struct {
 	Task     string           `json:"task,omitempty"`
 	State    running.Standing `json:"state" jsonschema:"waiting, running, idle, failed or done"`
 	Stage    event.Stage      `json:"stage,omitempty" jsonschema:"stage of the task"`
-	Words    string           `json:"words,omitempty" jsonschema:"what it asks, why it has failed, or what was said to it last"`
+	Words    string           `json:"words,omitempty" jsonschema:"its question, the reason for its failure, or the last message to it"`
 	Title    string           `json:"title"`
 	Root     string           `json:"root,omitempty"`
 	Modified time.Time        `json:"modified"`
@@ -44,14 +44,14 @@ type boardWanted struct {
 }
 
 type board struct {
-	Sessions []boardRow               `json:"sessions" jsonschema:"what waits, what runs, and the rest, each the one that changed last first"`
+	Sessions []boardRow               `json:"sessions" jsonschema:"waiting ones, then running ones, then the rest, each by their latest change"`
 	More     bool                     `json:"more" jsonschema:"there are further ones"`
-	Counts   map[running.Standing]int `json:"counts" jsonschema:"sessions by state, whatever is filtered"`
+	Counts   map[running.Standing]int `json:"counts" jsonschema:"sessions by state, without the filter"`
 	Inbox    []openQuestion           `json:"inbox" jsonschema:"all open questions, the oldest session's first"`
 	Evals    []eval.Standing          `json:"evals,omitempty" jsonschema:"the last runs of evaluations, the newest first, without their tasks"`
-	Role     Role                     `json:"role" jsonschema:"what the visitor may do"`
+	Role     Role                     `json:"role" jsonschema:"role of the visitor"`
 	Efforts  []string                 `json:"efforts" jsonschema:"of reasoning, that a task can name"`
-	Folders  []string                 `json:"folders,omitempty" jsonschema:"in which tasks may work, for whoever sees all tenants"`
+	Folders  []string                 `json:"folders,omitempty" jsonschema:"folders that tasks can name; only for identities that see all tenants"`
 }
 
 func (c *call) board(in boardWanted) (board, error) {

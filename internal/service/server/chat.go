@@ -117,7 +117,7 @@ func (c *call) hear(task string, after uint64, say func(string) error) (a answer
 		if err != nil && c.Err() != nil {
 			gone := *c.Visit
 			gone.Context = context.WithoutCancel(c)
-			_, _ = gone.Interrupt(task, "the client has gone", "")
+			_, _ = gone.Interrupt(task, "the client disconnected", "")
 		}
 	}()
 	events, err := c.Follow(task, Feed{After: after, Live: true})

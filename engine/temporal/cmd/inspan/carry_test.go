@@ -146,7 +146,7 @@ func TestTwoCommands(t *testing.T) {
 	h := newHouse(t)
 	one, other := h.apart(), h.apart()
 	other.owner = one
-	one.finds("none has used this store yet", "no token yet; the first server makes", "a commit takes ", "0 sessions wait for one")
+	one.finds("no server has used this store yet", "no token yet; the first server makes", "a commit takes ", "0 sessions wait for one")
 	first := one.serve()
 	first.says("leads the servers")
 	one.finds(first.url+" leads, and can be reached from here", "is that of the servers")
