@@ -168,7 +168,7 @@ func TestAskTakesTime(t *testing.T) {
 	}
 	<-thought
 	if _, err := h.call(t.Context(), "mcp__own__steps", `{"text":"x"}`); err == nil ||
-		!strings.Contains(err.Error(), "did not answer in 3s") {
+		!strings.Contains(err.Error(), "did not answer within 3s") {
 		t.Error(err)
 	}
 }

@@ -43,9 +43,9 @@ type loginError struct {
 
 func (e *loginError) Error() string {
 	if e.more {
-		return "it wants you to log in for more than it gave you: inspan mcp login " + e.server
+		return "it requires a login with more rights: inspan mcp login " + e.server
 	}
-	return "it wants you to log in: inspan mcp login " + e.server
+	return "it requires a login: inspan mcp login " + e.server
 }
 
 // authorized sends a request with the token for the server, and once more with a new one if that is refused.
@@ -107,8 +107,8 @@ func (r *remote) passed(req *http.Request, pass Pass) (*http.Response, error) {
 }
 
 var (
-	errNonce = errors.New("it wants a nonce with the token (DPoP), and does not take the one that it gave")
-	errProof = errors.New("it does not take the proof that the token is ours (DPoP): is the clock of this machine right?")
+	errNonce = errors.New("it requires a nonce with the token (DPoP), and rejects the nonce that it sent")
+	errProof = errors.New("it rejects the proof of possession of the token (DPoP); check the clock of this machine")
 )
 
 // tried sends a request once, with a new proof. Unproven is the reason why the proof was refused, nil if it was
@@ -172,9 +172,9 @@ func (r *remote) unauthorized(resp *http.Response) error {
 	case resp.StatusCode != http.StatusUnauthorized && !more:
 		return nil
 	case r.server.Auth != nil:
-		return fmt.Errorf("it refuses the token that there is for it (%d), and a new one can't be had", resp.StatusCode)
+		return fmt.Errorf("it rejects the stored token (%d), which can't be renewed", resp.StatusCode)
 	case r.auth == nil || r.headers["Authorization"] != "":
-		return fmt.Errorf("it wants to know who asks (%d); the header with the key is not what it wants", resp.StatusCode)
+		return fmt.Errorf("it requires authentication (%d), and rejects the header of the settings", resp.StatusCode)
 	}
 	err := &finalError{&loginError{r.server.Name, said, more}}
 	r.fail(err)
@@ -228,7 +228,7 @@ func (m *Manager) expanded(s Server) (Server, error) {
 	}
 	for _, name := range missing.names {
 		if m.Withheld(s, name) {
-			return out, final("it is not given %s, which looks like a secret: mcp.secrets = { %s = [%q] } in your settings gives it",
+			return out, final("it does not get %s, which looks like a secret; to pass it, set mcp.secrets = { %s = [%q] } in your settings",
 				name, s.Name, name)
 		}
 	}

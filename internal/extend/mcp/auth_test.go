@@ -171,16 +171,16 @@ func TestBoundTokensThatDoNotHelp(t *testing.T) {
 		want     string
 		renewals int
 	}{
-		"a nonce without end":    {&tokens{has: "good", signs: true}, refuse(wants, "n"), mcp.Failed, "does not take the one that it gave", 0},
-		"a nonce without a word": {&tokens{has: "good", signs: true}, refuse(wants, ""), mcp.Failed, "does not take the one that it gave", 0},
-		"a nonce for a bearer":   {&tokens{has: "good"}, refuse(wants, "n"), mcp.Login, "log in", 1},
-		"a nonce for nobody":     {&tokens{}, refuse(wants, "n"), mcp.Login, "log in", 0},
-		"refused":                {&tokens{has: "good", signs: true}, refuse(`DPoP error="invalid_token"`, "n"), mcp.Login, "log in", 1},
+		"a nonce without end":    {&tokens{has: "good", signs: true}, refuse(wants, "n"), mcp.Failed, "rejects the nonce that it sent", 0},
+		"a nonce without a word": {&tokens{has: "good", signs: true}, refuse(wants, ""), mcp.Failed, "rejects the nonce that it sent", 0},
+		"a nonce for a bearer":   {&tokens{has: "good"}, refuse(wants, "n"), mcp.Login, "requires a login", 1},
+		"a nonce for nobody":     {&tokens{}, refuse(wants, "n"), mcp.Login, "requires a login", 0},
+		"refused":                {&tokens{has: "good", signs: true}, refuse(`DPoP error="invalid_token"`, "n"), mcp.Login, "requires a login", 1},
 		"clocks that differ": {
 			&tokens{has: "good", signs: true},
-			refuse(`DPoP error="invalid_dpop_proof"`, ""), mcp.Failed, "is the clock", 0,
+			refuse(`DPoP error="invalid_dpop_proof"`, ""), mcp.Failed, "check the clock", 0,
 		},
-		"another scheme":       {&tokens{has: "good", signs: true}, refuse(`Bearer realm="x"`, ""), mcp.Login, "log in", 1},
+		"another scheme":       {&tokens{has: "good", signs: true}, refuse(`Bearer realm="x"`, ""), mcp.Login, "requires a login", 1},
 		"what can't be signed": {&tokens{has: "good", signs: true}, refuse(wants, "unspeakable"), mcp.Failed, "can't be signed", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -269,8 +269,8 @@ func TestTokensThatDoNotHelp(t *testing.T) {
 		state mcp.State
 		want  string
 	}{
-		"refused for good": {&tokens{has: "old", renewed: "older"}, mcp.Login, "log in"},
-		"renewed to none":  {&tokens{has: "old"}, mcp.Login, "log in"},
+		"refused for good": {&tokens{has: "old", renewed: "older"}, mcp.Login, "requires a login"},
+		"renewed to none":  {&tokens{has: "old"}, mcp.Login, "requires a login"},
 		"out of order":     {&tokens{err: errors.New("the keychain is locked")}, mcp.Failed, "the keychain is locked"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -285,7 +285,7 @@ func TestTokensThatDoNotHelp(t *testing.T) {
 		h := served(t, mcp.HTTP, "/mcp", locked(handler))
 		h.Servers[0].Headers, h.Auth = nil, &tokens{has: "small"}
 		h.begin("far", mcp.Ready)
-		if _, err := h.call(t.Context(), "mcp__far__echo", `{"text":"x"}`); err == nil || !strings.Contains(err.Error(), "log in for more") {
+		if _, err := h.call(t.Context(), "mcp__far__echo", `{"text":"x"}`); err == nil || !strings.Contains(err.Error(), "a login with more rights") {
 			t.Error(err)
 		}
 		h.until("login", func() bool { return h.status("far").State == mcp.Login })

@@ -43,7 +43,7 @@ func (m *Manager) Tools() []tool.Tool {
 	out = slices.DeleteFunc(out, func(t tool.Tool) bool {
 		same := count[strings.ToLower(t.Name)] > 1
 		if same {
-			m.warn("Several tools of MCP servers would be called " + t.Name + ", so inspan offers none of them.")
+			m.warn("Several tools of MCP servers have the name " + t.Name + ", so inspan offers none of them.")
 		}
 		return same
 	})
@@ -122,7 +122,7 @@ func (c *caller) current(ctx context.Context) (*client, error) {
 		m.mu.Unlock()
 		switch {
 		case now != nil && !free:
-			return nil, fmt.Errorf("%s was not called: the MCP server %s has changed it or taken it away, and the person has not agreed to that yet",
+			return nil, fmt.Errorf("%s was not called: the MCP server %s has changed or removed it, and the person has not approved that yet",
 				c.spec.Name, s.server.Name)
 		case now != nil:
 			return now, nil
@@ -165,9 +165,9 @@ func (c caller) run(ctx context.Context, call *tool.Call) (out tool.Result, _ er
 	c.manager.took(c.slot, time.Since(began))
 	switch {
 	case ctx.Err() != nil:
-		return tool.Result{}, fmt.Errorf("%s was interrupted; what it did until then is not known: %w", c.spec.Name, ctx.Err())
+		return tool.Result{}, fmt.Errorf("%s was interrupted; its effects until then are unknown: %w", c.spec.Name, ctx.Err())
 	case limited.Err() != nil:
-		return tool.Result{}, fmt.Errorf("%s did not answer in %v; the server was told to stop, and what it did until then is not known",
+		return tool.Result{}, fmt.Errorf("%s did not answer within %v; the server was told to stop, and its effects until then are unknown",
 			c.spec.Name, p.whole)
 	case err != nil:
 		return tool.Result{Untrusted: true}, c.failure(conn, err)
@@ -214,7 +214,7 @@ func (c caller) failure(conn *client, err error) error {
 	if errors.As(err, &answer) && answer.Code != notSent && conn.life.Err() == nil {
 		return fmt.Errorf("%s was refused by its server: %s", c.spec.Name, text.Cut(text.Printed(answer.Message), 4000))
 	}
-	return fmt.Errorf("%s got no answer, so what it did is not known: %w", c.spec.Name, conn.ending(err))
+	return fmt.Errorf("%s got no answer, so its effects are unknown: %w", c.spec.Name, conn.ending(err))
 }
 
 // took records the duration of a call.

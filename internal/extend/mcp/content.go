@@ -87,7 +87,7 @@ func content(c sdk.Content) llm.Part {
 	case *sdk.EmbeddedResource:
 		return resource(c.Resource)
 	}
-	return llm.Text{Text: "[content of a kind that is not known: not shown]"}
+	return llm.Text{Text: "[content of an unknown kind: not shown]"}
 }
 
 // image returns a picture if it has the declared type.

@@ -72,7 +72,7 @@ func (c *client) list(ctx context.Context) (*toolset, error) {
 		maps.Copy(required, tasks)
 		for _, t := range page.Tools {
 			if t == nil {
-				return nil, errors.New("its list of tools has a hole")
+				return nil, errors.New("an entry of its list of tools is null")
 			}
 			t.OutputSchema, t.Icons, t.Meta = nil, nil, nil // they are not used, and may be big
 		}
@@ -145,7 +145,7 @@ func spec(server string, t *sdk.Tool) llm.ToolSpec {
 	schema, err := usable(s.Name, t.InputSchema)
 	if err != nil {
 		said, _ := json.Marshal(t.InputSchema) // it came as JSON
-		s.Description += "\nArguments, by a schema that is not checked here: " + text.Cut(text.Visible(string(said)), maxDoc)
+		s.Description += "\nArguments, whose schema inspan does not check: " + text.Cut(text.Visible(string(said)), maxDoc)
 		schema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
 	s.Schema = schema
@@ -193,11 +193,11 @@ func usable(name string, given any) (json.RawMessage, error) {
 		top["type"] = "object"
 	case string:
 		if !strings.EqualFold(kinds, "object") {
-			return nil, errors.New("it is for no object")
+			return nil, errors.New("it does not describe an object")
 		}
 	case []any:
 		if !slices.Contains(kinds, any("object")) {
-			return nil, errors.New("it is for no object")
+			return nil, errors.New("it does not describe an object")
 		}
 	default:
 		return nil, errors.New("its type is not a word")

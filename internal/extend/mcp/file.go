@@ -159,7 +159,7 @@ func readServer(name string, data []byte) (s Server, unknown []string, err error
 		}
 	}
 	if millis < 0 || millis > float64(24*time.Hour/time.Millisecond) {
-		return s, nil, errors.New("timeout: want milliseconds, at most a day")
+		return s, nil, errors.New("timeout: it must be milliseconds, at most a day")
 	}
 	if s.Env != nil && env != nil {
 		return s, nil, errors.New("it has both env and environment")

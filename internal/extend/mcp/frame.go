@@ -62,9 +62,9 @@ func (f *frames) pass() {
 		f.answered = false
 		_, f.err = f.to.Write(append(said, '\n'))
 	} else if f.answered && orphan(line) {
-		f.err = errors.New("it answered the first request with an error that names no request")
+		f.err = errors.New("it answered the first request with an error without a request id")
 	} else if f.dropped += len(line) + 1; f.dropped > maxNoise {
-		f.err = fmt.Errorf("it wrote more than %d MiB to its standard output that are not messages", maxNoise>>20)
+		f.err = fmt.Errorf("it wrote more than %d MiB of other text to its standard output", maxNoise>>20)
 	} else {
 		line = line[:min(len(line), 500)]
 		if f.skipped != nil && len(line) > 0 {

@@ -92,7 +92,7 @@ func (m *Manager) holding(s *slot) string {
 	if parts == nil {
 		return ""
 	}
-	return "tools are held back until you agree to them (" + strings.Join(parts, "; ") + ")"
+	return "tools are unavailable until you approve them (" + strings.Join(parts, "; ") + ")"
 }
 
 func several(names []string) string {
@@ -121,7 +121,7 @@ func (m *Manager) agreed(s *slot) *toolset {
 		s.looked = true
 		pin, err := m.Pins.load(s.server, m.Env.Root)
 		if s.unread = err != nil; s.unread {
-			s.why = "what was agreed to can't be read: " + err.Error()
+			s.why = "the approvals can't be read: " + err.Error()
 		}
 		if pin != nil || s.unread { // else what is known here stands, because it could not be kept
 			s.pin = pin

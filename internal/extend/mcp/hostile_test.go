@@ -21,7 +21,7 @@ import (
 // TestServersThatFail checks that the error gives the reason, and comes at once if waiting can't help.
 func TestServersThatFail(t *testing.T) {
 	for mode, want := range map[string]string{
-		"flood":   "standard output that are not messages",
+		"flood":   "MiB of other text to its standard output",
 		"endless": "a message of more than 16 MiB",
 		"huge":    "a message of more than 16 MiB",
 		"mute":    "did not answer in 400ms",
@@ -144,7 +144,7 @@ func TestDyingServer(t *testing.T) {
 	h := newHouse(t, self(t, "own", "dying"))
 	h.begin("own", mcp.Ready)
 	_, err := h.call(t.Context(), "mcp__own__look", `{}`)
-	if err == nil || !strings.Contains(err.Error(), "what it did is not known") || !strings.Contains(err.Error(), "segmentation fault") {
+	if err == nil || !strings.Contains(err.Error(), "its effects are unknown") || !strings.Contains(err.Error(), "segmentation fault") {
 		t.Error(err)
 	}
 	h.until("restart", func() bool { s := h.status("own"); return s.State == mcp.Ready && s.Restarts == 1 })
@@ -167,7 +167,7 @@ func TestChangingServer(t *testing.T) {
 		t.Error("tools that have changed are offered")
 	}
 	if _, err := look.Run(t.Context(), &tool.Call{Args: json.RawMessage("{}")}); err == nil ||
-		!strings.Contains(err.Error(), "has changed it or taken it away") {
+		!strings.Contains(err.Error(), "has changed or removed it") {
 		t.Errorf("a tool that has changed was called: %v", err)
 	}
 	now, before, digest := h.Definitions("own")
@@ -330,14 +330,14 @@ func TestNames(t *testing.T) {
 	if all := strings.ReplaceAll(strings.Join(got, " "), "mcp__own__", ""); !want.MatchString(all) {
 		t.Errorf("%s, want %s", all, want)
 	}
-	if !strings.Contains(h.warned(), "would be called mcp__own__") {
+	if !strings.Contains(h.warned(), "have the name mcp__own__") {
 		t.Errorf("warned %q", h.warned())
 	}
 	if d := h.tool("mcp__own__untyped"); !strings.Contains(string(d.Schema), `"type":"object"`) {
 		t.Errorf("%s", d.Schema)
 	}
 	for _, name := range []string{"odd", "far"} {
-		if d := h.tool("mcp__own__" + name); string(d.Schema) != `{"type":"object","properties":{}}` || !strings.Contains(d.Doc, "not checked here") {
+		if d := h.tool("mcp__own__" + name); string(d.Schema) != `{"type":"object","properties":{}}` || !strings.Contains(d.Doc, "inspan does not check") {
 			t.Errorf("%s %s", d.Doc, d.Schema)
 		}
 	}

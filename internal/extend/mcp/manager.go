@@ -318,7 +318,7 @@ func (m *Manager) connected(s *slot, c *client, tools *toolset, took time.Durati
 	if m.agreed(s) == nil && !s.unread && m.pins(s.server).Dir != "" {
 		s.pin = tools
 		if err := m.Pins.store(s.server, m.Env.Root, tools); err != nil {
-			s.why = "what it offers can't be kept: " + err.Error()
+			s.why = "its tools can't be stored: " + err.Error()
 		}
 	}
 	m.ring()
@@ -448,7 +448,7 @@ func (m *Manager) find(name string) (*client, error) {
 	case m.slots[i].client == nil:
 		return nil, errors.New("the MCP server " + name + " is not connected")
 	case m.agreed(m.slots[i]) == nil:
-		return nil, errors.New("the person has not agreed to what the MCP server " + name + " offers")
+		return nil, errors.New("the person has not approved the tools of the MCP server " + name + " offers")
 	}
 	return m.slots[i].client, nil
 }

@@ -97,7 +97,7 @@ func (s sift) answer(call, data []byte, kind string) []byte {
 		failed = said.Error
 	} else {
 		s.skipped(data)
-		why, _ := json.Marshal("it answered with what is no message of the protocol (" + cmp.Or(kind, "of no kind") + "): " +
+		why, _ := json.Marshal("its answer is not a message of the protocol (" + cmp.Or(kind, "of no kind") + "): " +
 			text.Cut(text.Line(printed(string(data[:min(len(data), 500)]))), 200)) // a text has no error
 		failed = fmt.Appendf(nil, `{"code":%d,"message":%s}`, jsonrpc.CodeInternalError, why)
 	}

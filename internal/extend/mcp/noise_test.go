@@ -59,9 +59,9 @@ func TestSiftedAnswers(t *testing.T) {
 		{"application/json", `{"id":7,"result":{}}`, `{"id":7,"jsonrpc":"2.0","result":{}}`},
 		{"application/json", `{"jsonrpc":"2.0","id":"7","result":{}}`, `{"id":7,"jsonrpc":"2.0","result":{}}`},
 		{"application/json", stray, `{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no such method"}}`},
-		{"application/json", `{"ok":true}`, `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"it answered with what is no message of the protocol (application/json): {\"ok\":true}"}}`},
-		{"text/html", "<h1>Sign in</h1>", `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"it answered with what is no message of the protocol (text/html): \u003ch1\u003eSign in\u003c/h1\u003e"}}`},
-		{"", "", `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"it answered with what is no message of the protocol (of no kind): "}}`},
+		{"application/json", `{"ok":true}`, `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"its answer is not a message of the protocol (application/json): {\"ok\":true}"}}`},
+		{"text/html", "<h1>Sign in</h1>", `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"its answer is not a message of the protocol (text/html): \u003ch1\u003eSign in\u003c/h1\u003e"}}`},
+		{"", "", `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"its answer is not a message of the protocol (of no kind): "}}`},
 	} {
 		s := sift{skipped: func([]byte) {}}
 		if got := string(s.answer([]byte("7"), []byte(c.body), c.kind)); got != c.want {

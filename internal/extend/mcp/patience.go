@@ -63,7 +63,7 @@ func (p *patience) ask(ctx context.Context, question string, options []string) (
 	much := p.asks > maxAsks || p.over
 	p.mu.Unlock()
 	if much {
-		return "", errors.New("the server asks too much, or too late")
+		return "", errors.New("the server asks too often, or too late")
 	}
 	ctx, cancel := p.within(ctx)
 	defer cancel()

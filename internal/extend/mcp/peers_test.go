@@ -104,7 +104,7 @@ func research(t *testing.T, h *house, asked *person) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	_, err = h.tool(name).Run(ctx, &tool.Call{Args: []byte(`{"topic":"cut short"}`), Progress: func(string) { cancel() }})
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "was interrupted; what it did until then is not known") {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "was interrupted; its effects until then are unknown") {
 		t.Error(err)
 	}
 }

@@ -44,7 +44,7 @@ func remoteTransport(life context.Context, fail func(error), m *Manager, s Serve
 		r.auth = m.Auth
 	}
 	if r.next == nil {
-		return nil, final("servers can't be reached from here unguarded")
+		return nil, final("servers can't be reached without the network guard")
 	}
 	only := &http.Client{Transport: r, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	switch s.kind() {

@@ -168,7 +168,7 @@ func TestRemoteFailures(t *testing.T) {
 		"redirect": {"", "redirects to http://", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 		}},
-		"key": {"", "it wants to know who asks", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }},
+		"key": {"", "it requires authentication", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }},
 		"hang": {"", "did not answer in 300ms", func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body) // only then the end of the request is seen
 			<-r.Context().Done()

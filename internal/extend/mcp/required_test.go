@@ -122,8 +122,8 @@ func TestRequiredTasks(t *testing.T) {
 		for name, want := range map[string]string{
 			"works": "the result, <nil>", "fails": "the result, mcp__own__fails failed", "both": "at once, <nil>", "hasty": "at once, <nil>",
 			"refused":   `, mcp__own__refused failed: no `,
-			"forgotten": ", mcp__own__forgotten is a task that its server does not know any more, so what it did is not known: Task not found",
-			"ended":     ", mcp__own__ended was cancelled by its server; what it did until then is not known: it is so",
+			"forgotten": ", mcp__own__forgotten is a task that its server no longer knows, so its effects are unknown: Task not found",
+			"ended":     ", mcp__own__ended was cancelled by its server; its effects until then are unknown: it is so",
 		} {
 			said, _, err := h.does(t.Context(), name)
 			if got := fmt.Sprintf("%s, %v", said, err); !strings.HasPrefix(got, want) || strings.Contains(got, "\x1b") {

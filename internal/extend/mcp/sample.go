@@ -34,7 +34,7 @@ func (c *client) sampling(o *sdk.ClientOptions, model sampler) {
 //
 //nolint:staticcheck // see above
 func (c *client) sample(ctx context.Context, by *patience, model sampler, p *sdk.CreateMessageParams) (*sdk.CreateMessageResult, error) {
-	refused := errors.New("the person does not want that")
+	refused := errors.New("the person declined")
 	if by == nil {
 		return nil, refused
 	}
@@ -42,9 +42,9 @@ func (c *client) sample(ctx context.Context, by *patience, model sampler, p *sdk
 	req, s := request(p)
 	shown := text.VisibleLines(s)
 	if len(shown) > maxDoc || pictures(req) {
-		return nil, errors.New("that is more than the person can be shown")
+		return nil, errors.New("it is too long to show to the person")
 	}
-	answer, err := by.ask(ctx, "The MCP server "+c.server.Name+" wants to ask your model, at your cost:\n"+shown, []string{"yes", "no"})
+	answer, err := by.ask(ctx, "The MCP server "+c.server.Name+" asks to use your model, at your cost:\n"+shown, []string{"yes", "no"})
 	if err != nil || answer != "yes" {
 		return nil, refused
 	}

@@ -65,7 +65,7 @@ func (s *slot) status() Status {
 		State: s.state, Why: words.OneLine(s.why, 1000), Restarts: s.restarts,
 	}
 	if s.silent && s.state == Connecting {
-		out.Why = "it did not answer when it was waited for; 'inspan mcp list' tries again"
+		out.Why = "it did not answer in time; 'inspan mcp list' tries again"
 	}
 	if len(s.took) > 0 {
 		sorted := slices.Sorted(slices.Values(s.took))

@@ -151,7 +151,7 @@ func assignments(env map[string]string) (text, end string, err error) {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if strings.ContainsRune(env[name], 0) {
-			return "", "", final("the value of %s has a NUL in it", name)
+			return "", "", final("the value of %s contains a NUL byte", name)
 		}
 		fmt.Fprintf(&b, "export %s='%s'\n", name, strings.ReplaceAll(env[name], "'", `'\''`))
 	}

@@ -110,7 +110,7 @@ func TestTimeout(t *testing.T) {
 	h := newHouse(t, server)
 	h.begin("own", mcp.Ready)
 	_, err := h.call(t.Context(), "mcp__own__look", `{}`)
-	if err == nil || !strings.Contains(err.Error(), "did not answer in 50ms") {
+	if err == nil || !strings.Contains(err.Error(), "did not answer within 50ms") {
 		t.Error(err)
 	}
 }

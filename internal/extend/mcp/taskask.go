@@ -25,12 +25,12 @@ func (f *follower) answer(ctx context.Context, asks map[string]json.RawMessage) 
 			continue
 		}
 		if len(f.asked) >= maxAsks || len(key) > maxKey {
-			return &taskError{"was given up, as its server asks too much; what it did until then is not known", false}
+			return &taskError{"was abandoned, because its server asks too often; its effects until then are unknown", false}
 		}
 		f.asked[key] = true
 		answer, err := f.one(ctx, asks[key])
 		if err != nil {
-			return &taskError{"was given up, as it can't have what it asks for: " + err.Error() + "; what it did until then is not known", false}
+			return &taskError{"was abandoned, because its request can't be met: " + err.Error() + "; its effects until then are unknown", false}
 		}
 		f.answers[key] = answer
 	}

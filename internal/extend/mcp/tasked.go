@@ -75,7 +75,7 @@ func (c taskedConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	return c.Connection.Write(ctx, onWire(message))
 }
 
-var errNoTask = errors.New("it answered with a task where there can be none")
+var errNoTask = errors.New("it answered with a task, which this request does not allow")
 
 // onlyCalls limits tasks to tool calls in the revision that has them: handshakes don't mention them, and no
 // other response may be one.

@@ -68,7 +68,7 @@ func (c caller) follow(ctx context.Context, conn *client, by *patience,
 // follow follows a task from its creation to its end.
 func (f *follower) follow(ctx context.Context, made json.RawMessage) (*sdk.CallToolResult, error) {
 	if json.Unmarshal(made, &f.last) != nil || f.last.ID == "" || len(f.last.ID) > maxTaskID {
-		return nil, &taskError{"was answered with a task that can't be asked for, so what it did is not known", true}
+		return nil, &taskError{"was answered with a task without a usable id, so its effects are unknown", true}
 	}
 	f.id = f.last.ID
 	running, stop := context.WithCancel(ctx)
@@ -82,7 +82,7 @@ func (f *follower) follow(ctx context.Context, made json.RawMessage) (*sdk.CallT
 		return out, err
 	}
 	if ended == nil && f.conn.life.Err() != nil || errors.Is(err, sdk.ErrConnectionClosed) {
-		return nil, &taskError{"is a task whose server is gone, so what it did is not known: " + f.conn.ending(err).Error(), true}
+		return nil, &taskError{"is a task whose server has gone, so its effects are unknown: " + f.conn.ending(err).Error(), true}
 	}
 	f.cancel(ctx)
 	return nil, err
@@ -123,12 +123,12 @@ func (f *follower) run(ctx context.Context) (*sdk.CallToolResult, error) {
 			}
 		default:
 			return nil, &taskError{
-				fmt.Sprintf("is in a state that is not known (%q), so what it did is not known", words.OneLine(now.State, 40)),
+				fmt.Sprintf("is in the unknown state %q, so its effects are unknown", words.OneLine(now.State, 40)),
 				false,
 			}
 		}
 		if life := now.life(); age > life {
-			return nil, &taskError{fmt.Sprintf("was given up after %v, when its server may have forgotten it; what it did until then is not known",
+			return nil, &taskError{fmt.Sprintf("was abandoned after %v, the lifetime of the task at its server; its effects until then are unknown",
 				life), false}
 		}
 	}
@@ -161,7 +161,7 @@ func (f *follower) get(ctx context.Context) (task, error) {
 		if err == nil {
 			var now task
 			if json.Unmarshal(data, &now) != nil || now.ID != f.id {
-				return now, &taskError{"got an answer that is not about its task, so what it did is not known", false}
+				return now, &taskError{"got an answer about another task, so its effects are unknown", false}
 			}
 			return now, nil
 		}
@@ -192,9 +192,9 @@ func (f *follower) final(err error) error {
 	case !errors.As(err, &answer), answer.Code == notSent, answer.Code == jsonrpc.CodeInternalError:
 		return nil
 	case answer.Code == jsonrpc.CodeInvalidParams:
-		return &taskError{"is a task that its server does not know any more, so what it did is not known: " + phrase(answer.Message), true}
+		return &taskError{"is a task that its server no longer knows, so its effects are unknown: " + phrase(answer.Message), true}
 	}
-	return &taskError{"is a task that its server does not tell of, so what it did is not known: " + phrase(answer.Message), false}
+	return &taskError{"is a task whose server does not report it, so its effects are unknown: " + phrase(answer.Message), false}
 }
 
 // cancel tells the server that the task is no longer needed.

@@ -84,7 +84,7 @@ func TestTasks(t *testing.T) {
 			h.until("a question for the task", func() bool { return seen("tasks/get waits") })
 			cancel()
 			if err := <-gone; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(),
-				"was interrupted; what it did until then is not known") {
+				"was interrupted; its effects until then are unknown") {
 				t.Error(err)
 			}
 			h.until("the end of the task", func() bool { return seen("tasks/cancel waits") })
@@ -112,10 +112,10 @@ func throughTasks(t *testing.T, h *house) {
 		},
 		{name: "failed", shown: "bad\n", err: "failed failed: no way"},
 		{name: "wrong", said: "wrong", err: "wrong failed"},
-		{name: "forgotten", err: "a task that its server does not know any more, so what it did is not known: Task not found"},
-		{name: "odd", err: `a state that is not known ("dreaming`},
-		{name: "dies", err: "is a task whose server is gone, so what it did is not known"},
-		{name: "ends", shown: "too \\x07late\n", err: "was cancelled by its server; what it did until then is not known: too "},
+		{name: "forgotten", err: "a task that its server no longer knows, so its effects are unknown: Task not found"},
+		{name: "odd", err: `the unknown state "dreaming`},
+		{name: "dies", err: "is a task whose server has gone, so its effects are unknown"},
+		{name: "ends", shown: "too \\x07late\n", err: "was cancelled by its server; its effects until then are unknown: too "},
 	} {
 		asked := &person{answers: c.answers}
 		h.ask = asked.ask
@@ -142,31 +142,31 @@ func TestTasksThatGoWrong(t *testing.T) {
 	}{
 		"already":    {said: "done", took: 20 * time.Millisecond, gets: 1},
 		"hiccup":     {said: "done", gets: 4},
-		"another":    {err: "an answer that is not about its task", cancelled: true},
-		"odd":        {err: `a state that is not known ("dreaming`, cancelled: true},
-		"roots":      {err: `it can't have what it asks for: "roots/list`, cancelled: true},
-		"unread":     {err: "it can't have what it asks for: it can't be read", cancelled: true},
-		"unmodelled": {err: `it can't have what it asks for: "sampling/createMessage"`, cancelled: true},
-		"refuses":    {err: "does not tell of, so what it did is not known: I will not", cancelled: true, gets: 1},
-		"empty":      {err: "a result that can't be read"},
-		"null":       {err: "a result that can't be read"},
-		"brief":      {err: "given up after 1.5s", cancelled: true, took: 3 * time.Second},
-		"long":       {err: "given up after 24h0m0s", cancelled: true, took: 24*time.Hour + time.Second},
+		"another":    {err: "an answer about another task", cancelled: true},
+		"odd":        {err: `the unknown state "dreaming`, cancelled: true},
+		"roots":      {err: `its request can't be met: "roots/list`, cancelled: true},
+		"unread":     {err: "its request can't be met: it can't be read", cancelled: true},
+		"unmodelled": {err: `its request can't be met: "sampling/createMessage"`, cancelled: true},
+		"refuses":    {err: "does not report it, so its effects are unknown: I will not", cancelled: true, gets: 1},
+		"empty":      {err: "its result can't be read"},
+		"null":       {err: "its result can't be read"},
+		"brief":      {err: "abandoned after 1.5s", cancelled: true, took: 3 * time.Second},
+		"long":       {err: "abandoned after 24h0m0s", cancelled: true, took: 24*time.Hour + time.Second},
 		"hasty":      {said: "done", took: 1100 * time.Millisecond, gets: 10},
 		"bare":       {said: "done", took: 1100 * time.Millisecond, gets: 1},
-		"slow":       {err: "did not answer in 1m40s", cancelled: true, took: 101 * time.Second, gets: 3},
-		"nameless":   {err: "a task that can't be asked for"},
-		"numbered":   {err: "a task that can't be asked for"},
-		"big":        {err: "a task that can't be asked for"},
-		"much":       {err: "asks too much", cancelled: true, gets: 1},
+		"slow":       {err: "did not answer within 1m40s", cancelled: true, took: 101 * time.Second, gets: 3},
+		"nameless":   {err: "a task without a usable id"},
+		"numbered":   {err: "a task without a usable id"},
+		"big":        {err: "a task without a usable id"},
+		"much":       {err: "asks too often", cancelled: true, gets: 1},
 		"huge":       {said: "done"},
-		"endless":    {err: "did not answer in 2m0s", cancelled: true, took: 121 * time.Second},
-		"silent":     {err: "did not answer in 2m0s", cancelled: true, took: 123 * time.Second, gets: 1},
+		"endless":    {err: "did not answer within 2m0s", cancelled: true, took: 121 * time.Second},
+		"silent":     {err: "did not answer within 2m0s", cancelled: true, took: 123 * time.Second, gets: 1},
 		"still":      {said: "done", took: 21 * time.Minute},
 		"asks":       {said: `got {"k1":{"action":"cancel"}}`},
 		"busy":       {said: `got {"k1":{"action":"accept","content":{"city":"Ulm"}}}`},
 		"twice":      {said: `got {"k1":{"action":"accept","content":{"city":"Ulm"}}}`},
-		"known":      {err: "an answer that is not about its task", cancelled: true},
+		"known":      {err: "an answer about another task", cancelled: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -294,7 +294,7 @@ func TestTaskOverHTTPThatStumbles(t *testing.T) {
 		t.Errorf("%q, %v", said, err)
 	}
 	stumbles.Store(1 << 30)
-	if _, _, err := h.does(t.Context(), "wrong"); err == nil || !strings.Contains(err.Error(), "did not answer in 1s") ||
+	if _, _, err := h.does(t.Context(), "wrong"); err == nil || !strings.Contains(err.Error(), "did not answer within 1s") ||
 		s.saw("tasks/cancel wrong") != 1 {
 		t.Error(err)
 	}
@@ -304,7 +304,7 @@ func TestTaskOverHTTPThatStumbles(t *testing.T) {
 func TestTasksWhereThereAreNone(t *testing.T) {
 	h := newHouse(t, (&tasker{list: `{"resultType":"task","taskId":"x","status":"working","tools":[{"name":"a",` +
 		`"inputSchema":{"type":"object"}}]}`}).inside(t))
-	if s := h.begin("own", mcp.Failed); !strings.Contains(s.Why, "a task where there can be none") {
+	if s := h.begin("own", mcp.Failed); !strings.Contains(s.Why, "a task, which this request does not allow") {
 		t.Errorf("%+v", s)
 	}
 	old := &tasker{old: true}
@@ -312,7 +312,7 @@ func TestTasksWhereThereAreNone(t *testing.T) {
 	if s := h.begin("own", mcp.Ready); s.Revision != "2025-11-25" {
 		t.Fatalf("%+v", s)
 	}
-	if _, _, err := h.does(t.Context(), "later"); err == nil || !strings.Contains(err.Error(), "a task where there can be none") ||
+	if _, _, err := h.does(t.Context(), "later"); err == nil || !strings.Contains(err.Error(), "a task, which this request does not allow") ||
 		old.saw("tasks/get later") > 0 {
 		t.Error(err)
 	}
@@ -336,7 +336,7 @@ func TestClosedDuringTask(t *testing.T) {
 		h.until("a question for the task", func() bool { return s.saw("tasks/get waits") > 0 })
 		began := time.Now()
 		h.Close()
-		if err := <-failed; err == nil || !strings.Contains(err.Error(), "is a task whose server is gone, so what it did is not known") ||
+		if err := <-failed; err == nil || !strings.Contains(err.Error(), "is a task whose server has gone, so its effects are unknown") ||
 			time.Since(began) > time.Second {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}

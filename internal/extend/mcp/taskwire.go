@@ -91,14 +91,14 @@ func (t task) life() time.Duration {
 func (t task) result() (*sdk.CallToolResult, error) {
 	var out sdk.CallToolResult
 	if len(t.Result) == 0 || string(t.Result) == "null" || json.Unmarshal(t.Result, &out) != nil {
-		return nil, &taskError{"is done, but brought a result that can't be read", true}
+		return nil, &taskError{"is done, but its result can't be read", true}
 	}
 	return &out, nil
 }
 
 // failure describes the end of a task without a result.
 func (t task) failure() error {
-	text := "was cancelled by its server; what it did until then is not known"
+	text := "was cancelled by its server; its effects until then are unknown"
 	if t.State == "failed" {
 		text = "failed"
 		if t.Error != nil && t.Error.Message != "" {

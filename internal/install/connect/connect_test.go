@@ -167,7 +167,7 @@ func TestHubWarns(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if problem := testkit.Receive(t, "a warning", heard); !strings.Contains(problem, "would be called mcp__") {
+		if problem := testkit.Receive(t, "a warning", heard); !strings.Contains(problem, "have the name mcp__") {
 			t.Error(problem)
 		}
 	}
