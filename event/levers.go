@@ -43,7 +43,7 @@ const (
 	leverDefault    Lever = "default"
 	leverOff        Lever = "off"
 	leverOn         Lever = "on"
-	leverUnattended Lever = "unattended" // on if nobody can answer
+	leverUnattended Lever = "unattended" // on if no person can answer
 )
 
 // usualLevers returns the default of each lever.

@@ -130,7 +130,7 @@ type ToolSpec struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Schema      json.RawMessage `json:"schema"` // JSON Schema of the argument object
-	// Vendor is the vendor's own type for the tool: a wire of theirs that has it sends it in the place of the
+	// Vendor is the vendor's own type for the tool: a wire of theirs that has it sends it instead of the
 	// description and the schema. All others leave it out.
 	Vendor string `json:"vendor,omitempty"`
 }

@@ -77,5 +77,5 @@ type Outcome struct {
 	Reason string          // why, for people and for the model
 	Args   json.RawMessage // other arguments for the call, which is then judged again
 	Text   string          // for the model
-	Result *Result         // in the place of what the call brought
+	Result *Result         // replaces the result of the call
 }

@@ -19,7 +19,7 @@ type decoding string
 const (
 	wideLittle decoding = "utf-16le"
 	wideBig    decoding = "utf-16be"
-	// narrow is Latin-1, with Windows' letters in the place of control characters. A letter is a byte, so
+	// narrow is Latin-1, with Windows' letters instead of control characters. A letter is a byte, so
 	// ranges are those of the file, and only shown text is decoded.
 	narrow decoding = "windows-1252"
 )

@@ -20,7 +20,7 @@ import (
 //
 //   - spawned has its name and how it works, so any program can continue it; returned says that it is idle.
 //   - Its mailbox is its own log. A message that came after its last request to the model is unread.
-//   - Whoever writes to an idle member wakes it after that. A program that ends in between finds the unread message when
+//   - The sender of a message to an idle member then wakes it. A program that ends in between finds the unread message when
 //     the session is opened the next time.
 
 // maxName is the largest number of bytes of a member's name.

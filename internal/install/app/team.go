@@ -17,7 +17,8 @@ func (a *App) Team(ctx context.Context, id string) (team.Board, error) {
 	return team.Of(lead, func(id string) (inspan.Status, error) { return a.Running.Status(ctx, id) })
 }
 
-// Assign gives a task of the session with this full id to a member, or to all if the name is "all", whoever has it now.
+// Assign gives a task of the session with this full id to a member, or to all if the name is "all", also a task that
+// another member has.
 // An unknown name or task is a [words.Misuse].
 func (a *App) Assign(ctx context.Context, id, task, name string) error {
 	board, err := a.Team(ctx, id)

@@ -181,7 +181,7 @@ type Checkpoints struct {
 
 // Retention says which sessions 'inspan sessions prune' removes. By default it removes none.
 type Retention struct {
-	Days int64 `toml:"days"`    // sessions that nobody used for so long; 0: any may stay
+	Days int64 `toml:"days"`    // age in days of the last use of a session that is removed; 0: no limit
 	Size int64 `toml:"size_mb"` // most megabytes of all sessions together, the oldest go first; 0: no limit
 }
 

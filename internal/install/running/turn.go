@@ -24,7 +24,7 @@ type TurnStanding string
 const (
 	TurnRunning TurnStanding = "running"
 	TurnDone    TurnStanding = "done"   // its run has stopped
-	TurnAsks    TurnStanding = "asks"   // calls wait for somebody's answer
+	TurnAsks    TurnStanding = "asks"   // calls wait for a person's answer
 	TurnWaits   TurnStanding = "waits"  // the model can't be asked before a time
 	TurnPaused  TurnStanding = "paused" // the same, for all that work for the session: a quota is used up
 	TurnLetGo   TurnStanding = "let go" // there is more to do, for any worker

@@ -9,7 +9,7 @@ type Reaction string
 // Reactions.
 const (
 	Retry     Reaction = "retry"     // send it again, after RetryAfter or a growing pause
-	Await     Reaction = "await"     // the same, but it may take hours: use another model, or wait if nobody minds
+	Await     Reaction = "await"     // the same, but it may take hours: use another model, or wait if there is time
 	Renew     Reaction = "renew"     // send it again with fresh credentials, once
 	Heal      Reaction = "heal"      // send the conversation in a simpler form
 	Shrink    Reaction = "shrink"    // send it with less in it: images first

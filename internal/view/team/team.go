@@ -155,7 +155,8 @@ func (b Board) Find(name string) (m Member, ok bool) {
 	return Member{}, false
 }
 
-// Assign returns the event by which the lead gives a task to a member, or to all if name is "all", whoever has it now.
+// Assign returns the event by which the lead gives a task to a member, or to all if name is "all", also a
+// task that another member has.
 func (b Board) Assign(lead, task, name string) (event.Tasked, error) {
 	e := event.Tasked{Action: loop.TaskAssign, ID: task, By: lead}
 	if name != "all" {
